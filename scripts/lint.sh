@@ -50,6 +50,7 @@ check "buf breaking" scripts/contract.sh
 check "stubs" scripts/stubs.sh --check
 check "shellcheck, ${#shell[@]} files" shellcheck "${shell[@]}"
 check "include direction" scripts/checks/include_direction.py
+check "server rules" scripts/checks/server_rules.py
 check "operator files" scripts/checks/operator_files.py
 check "import circles" scripts/checks/import_circles.py
 check "files" scripts/checks/files.py

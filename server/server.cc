@@ -43,22 +43,19 @@ ConnectionLimits HealthLimits() {
   return limits;
 }
 
-// Long work never shares a lease.
-const Batcher::Options kOneByOne = {/*max_tasks=*/1, /*small_bytes=*/0, /*max_bytes=*/0,
-                                    /*delay=*/absl::ZeroDuration()};
-
 // A GPU runs a batch of small requests in the time of one. A few lanes keep it busy; more would only split the batches.
 // A CPU's cores are better used individually.
-AdmissionQueue::Options QueueOptions(const Server::Options& options, const EngineInfo& engine) {
-  AdmissionQueue::Options queue = options.queue;
+Scheduler::Options QueueOptions(const Server::Options& options, const EngineInfo& engine) {
+  Scheduler::Options queue = options.queue;
   queue.leaves_a_taker = true;
   if (engine.kind == EngineKind::kCuda) queue.small_takers = options.small_lanes;
   return queue;
 }
 
-AdmissionQueue::Options LongQueueOptions(const Server::Options& options) {
-  AdmissionQueue::Options queue = options.long_queue;
+Scheduler::Options LongQueueOptions(const Server::Options& options) {
+  Scheduler::Options queue = options.long_queue;
   queue.leaves_a_taker = true;
+  queue.batch_requests = 1;  // long work never shares a lane
   return queue;
 }
 
@@ -107,9 +104,7 @@ Server::Server(const Options& options, std::vector<ChosenEngine> engines, const 
       arrays_(options.arrays, &devices_.set(), clock),
       device_memory_(plan_.budgets),
       queue_(QueueOptions(options, engine_info()), clock, &metrics_, &device_memory_, &devices_.set()),
-      long_queue_(LongQueueOptions(options), clock, &metrics_, &device_memory_, &devices_.set()),
-      batcher_(options.batch, &queue_),
-      long_batcher_(kOneByOne, &long_queue_) {}
+      long_queue_(LongQueueOptions(options), clock, &metrics_, &device_memory_, &devices_.set()) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, std::vector<ChosenEngine> engines,
                                                       const Clock* clock, const Logger* logger) {
@@ -261,11 +256,11 @@ absl::Status Server::StartLanes() {
       absl::MutexLock lock(&lanes_mutex_);
       return lanes_.emplace_back(i, std::move(lanes)).second.get();
     };
-    CORANK_ASSIGN_OR_RETURN(LanePool* const lanes, start(LaneKind::kShort, options_.lanes, &batcher_));
-    queue_.SetDirectRunner(lanes, i);
-    CORANK_RETURN_IF_ERROR(start(LaneKind::kLong, options_.long_lanes, &long_batcher_).status());
+    CORANK_ASSIGN_OR_RETURN(LanePool* const lanes, start(LaneKind::kShort, options_.lanes, &queue_));
+    queue_.SetDirectRunner([lanes](std::unique_ptr<Task> task) { lanes->RunDirectly(std::move(task)); }, i);
+    CORANK_RETURN_IF_ERROR(start(LaneKind::kLong, options_.long_lanes, &long_queue_).status());
   }
-  return options_.queue.host_bytes > 0 ? StartHostLanes() : absl::OkStatus();
+  return options_.host_bytes > 0 ? StartHostLanes() : absl::OkStatus();
 }
 
 absl::Status Server::StartHostLanes() {
@@ -281,7 +276,8 @@ absl::Status Server::StartHostLanes() {
   options.on_host = true;
   CORANK_ASSIGN_OR_RETURN(host_lanes_,
                           LanePool::Create(options, engine, /*source=*/nullptr, clock_, &metrics_, logger_));
-  queue_.SetHostRunner(host_lanes_.get());
+  queue_.SetHostRunner(
+      [lanes = host_lanes_.get()](std::unique_ptr<Task> task) { lanes->RunDirectly(std::move(task)); });
   return absl::OkStatus();
 }
 
@@ -293,8 +289,10 @@ absl::Status Server::StartRpc() {
   environment.logger = logger_;
   environment.queue = &queue_;
   environment.long_queue = &long_queue_;
-  environment.long_bytes = options_.long_bytes;
-  environment.in_pieces = options_.in_pieces.value_or(engine_info().kind == EngineKind::kCuda);
+  environment.planner.host_bytes = options_.host_bytes;
+  environment.planner.long_bytes = options_.long_bytes;
+  environment.planner.in_pieces = options_.in_pieces.value_or(engine_info().kind == EngineKind::kCuda);
+  environment.planner.max_host_bytes = plan_.streams.max_host_bytes;
   environment.streams = plan_.streams;
   environment.places = {&regions_, &arrays_, host_pool_.get(), run_buffers_.get(), &devices_.set(), &helpers_};
   environment.active_calls = &active_calls_;
@@ -370,7 +368,7 @@ void Server::ShowHealth() {
 void Server::Refuse(const absl::Status& refusal, bool also_running) {
   const Refusal reason = device_lost() ? Refusal::kDeviceLost : Refusal::kDraining;
   gate_.Close(refusal);
-  for (AdmissionQueue* queue : {&queue_, &long_queue_}) {
+  for (Scheduler* queue : {&queue_, &long_queue_}) {
     if (also_running) {
       queue->Abort(refusal, reason);
     } else {

@@ -35,8 +35,7 @@
 #include "server/rpc_endpoint.h"
 #include "server/run/engine_choice.h"
 #include "server/run/lane_pool.h"
-#include "server/schedule/admission_queue.h"
-#include "server/schedule/batcher.h"
+#include "server/schedule/scheduler.h"
 #include "server/security/security.h"
 #include "server/server_devices.h"
 #include "server/wire/loop.h"
@@ -74,6 +73,8 @@ class Server {
     int long_lanes = 8;
     /// Most additional such lanes, while as many stall because of their callers.
     int spare_lanes = 24;
+    /// PlannerOptions::host_bytes.
+    int64_t host_bytes = 0;
     /// Arrays outside a message are large if they have more bytes. A GPU copies as much in about a millisecond.
     int64_t long_bytes = int64_t{32} << 20;
     /// Whether large arrays in shared memory are processed in pieces; unset: on a GPU, whose copies then overlap with
@@ -84,8 +85,8 @@ class Server {
     /// Threads that serve the connections of `listen`; by default derived from the number of cores.
     std::optional<int> loops;
     Limits limits;
-    AdmissionQueue::Options queue;
-    AdmissionQueue::Options long_queue;
+    Scheduler::Options queue;
+    Scheduler::Options long_queue;
     /// Memory of each device for running requests together; 0: nine tenths of the device's, less that of stored arrays.
     int64_t device_budget_bytes = 0;
     HostPool::Options host_pool;
@@ -94,7 +95,6 @@ class Server {
     RegionRegistry::Options regions;
     ArrayStore::Options arrays;
     StreamOptions streams;
-    Batcher::Options batch;
     Canary::Options canary;
     /// A request that takes at least this long is logged; 0: none is.
     std::chrono::nanoseconds slow_request{0};
@@ -198,8 +198,7 @@ class Server {
   RegionRegistry regions_;
   ArrayStore arrays_;
   DeviceMemory device_memory_;
-  AdmissionQueue queue_, long_queue_;
-  Batcher batcher_, long_batcher_;
+  Scheduler queue_, long_queue_;
   absl::Mutex lanes_mutex_;
   // Of each device, for short and for long work.
   std::vector<std::pair<int, std::unique_ptr<LanePool>>> lanes_ ABSL_GUARDED_BY(lanes_mutex_);

@@ -59,7 +59,7 @@ absl::Status ReadWeights(FairLine::Weights& weights) {
 }
 
 absl::Status ReadShares(Server::Options& server) {
-  AdmissionQueue::Options& queue = server.queue;
+  Scheduler::Options& queue = server.queue;
   CORANK_RETURN_IF_ERROR(ReadWeights(queue.weights));
   queue.tenant_max_requests = absl::GetFlag(FLAGS_tenant_max_queued_requests);
   CORANK_RETURN_IF_ERROR(
@@ -76,9 +76,9 @@ absl::Status ReadShares(Server::Options& server) {
 absl::Status ReadBatches(Server::Options& server) {
   const int32_t delay_us = absl::GetFlag(FLAGS_batch_delay_us);
   CORANK_RETURN_IF_ERROR(CheckRange("batch-delay-us", delay_us, 0, 1'000'000));
-  server.batch.delay = absl::Microseconds(delay_us);
-  server.batch.max_bytes = absl::GetFlag(FLAGS_batch_bytes);
-  CORANK_RETURN_IF_ERROR(CheckRange("batch-bytes", server.batch.max_bytes, 0, int64_t{1} << 30));
+  server.queue.batch_delay = absl::Microseconds(delay_us);
+  server.queue.batch_bytes = absl::GetFlag(FLAGS_batch_bytes);
+  CORANK_RETURN_IF_ERROR(CheckRange("batch-bytes", server.queue.batch_bytes, 0, int64_t{1} << 30));
   server.device_budget_bytes = absl::GetFlag(FLAGS_device_budget_bytes);
   if (server.device_budget_bytes == 0) return absl::OkStatus();
   return CheckRange("device-budget-bytes", server.device_budget_bytes, int64_t{1} << 20,
@@ -100,8 +100,8 @@ absl::Status ReadQueue(Configuration& configuration) {
   server.long_queue = server.queue;
   server.queue.direct_bytes = absl::GetFlag(FLAGS_direct_bytes);
   CORANK_RETURN_IF_ERROR(CheckRange("direct-bytes", server.queue.direct_bytes, 0, int64_t{1} << 20));
-  server.queue.host_bytes = absl::GetFlag(FLAGS_host_bytes);
-  return CheckRange("host-bytes", server.queue.host_bytes, 0, int64_t{1} << 20);
+  server.host_bytes = absl::GetFlag(FLAGS_host_bytes);
+  return CheckRange("host-bytes", server.host_bytes, 0, int64_t{1} << 20);
 }
 
 }  // namespace

@@ -32,8 +32,7 @@ class InferCall : public Base {
     return payloads->Take(bytes, request_.payloads(), request_.typed_payloads(), places.host_pool);
   }
   const v1::RequestOptions& options() const override { return request_.options(); }
-  absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits,
-                                                             const Places& places) const override {
+  absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits, Places& places) const override {
     return request_.Validate(limits, places);
   }
   Bytes Respond(const Outcome& outcome) const override { return request_.Respond(outcome); }

@@ -95,14 +95,13 @@ void SetRegion(const RegionRange& range, v1::RegionKind kind, Place* place) {
 // Refuses results that exceed the range of shared memory that their caller named.
 class RoomyPlaces final : public Places {
  public:
-  RoomyPlaces(const Places& places, const absl::flat_hash_map<std::string, int64_t>& room)
-      : places_(places), room_(room) {}
+  RoomyPlaces(Places& places, const absl::flat_hash_map<std::string, int64_t>& room) : places_(places), room_(room) {}
 
-  absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const override {
+  absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) override {
     return places_.Find(array, field, use, operand);
   }
   absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t bytes,
-                                                       int32_t element_bytes) const override {
+                                                       int32_t element_bytes) override {
     const auto room = room_.find(field.name);
     if (room != room_.end() && bytes > room->second) {
       return InvalidField(field.Path(), absl::StrCat("the result takes ", bytes, " bytes, but shared_memory_byte_size ",
@@ -112,7 +111,7 @@ class RoomyPlaces final : public Places {
   }
 
  private:
-  const Places& places_;
+  Places& places_;
   const absl::flat_hash_map<std::string, int64_t>& room_;
 };
 
@@ -144,8 +143,9 @@ const v1::RequestOptions& InferRequest::options() const {
   return request_ == nullptr ? v1::RequestOptions::default_instance() : model_->family->request.options(*request_);
 }
 
-absl::StatusOr<std::unique_ptr<Operation>> InferRequest::Validate(const Limits& limits, const Places& places) const {
-  return model_->family->request.validate(*request_, limits, RoomyPlaces(places, room_));
+absl::StatusOr<std::unique_ptr<Operation>> InferRequest::Validate(const Limits& limits, Places& places) const {
+  RoomyPlaces roomy(places, room_);
+  return model_->family->request.validate(*request_, limits, roomy);
 }
 
 absl::Status InferRequest::Read(const ReceivedMessage& bytes) {

@@ -47,7 +47,7 @@ class InferRequest {
   const PayloadMap& typed_payloads() const { return typed_payloads_; }
   const v1::RequestOptions& options() const;
   /// As corank::Validate. Also INVALID_ARGUMENT if a result exceeds the caller's range of shared memory.
-  absl::StatusOr<std::unique_ptr<Operation>> Validate(const Limits& limits, const Places& places) const;
+  absl::StatusOr<std::unique_ptr<Operation>> Validate(const Limits& limits, Places& places) const;
 
   /// The ModelInferResponse. Shares the memory of large results with their targets. `is_final`: says so in the
   /// parameters, as a stream does if the caller asked for it.

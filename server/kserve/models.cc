@@ -15,7 +15,7 @@ template <typename Request>
 RequestKind KindOf() {
   using google::protobuf::Message;
   return {[]() -> std::unique_ptr<Message> { return std::make_unique<Request>(); },
-          [](const Message& request, const Limits& limits, const Places& places) {
+          [](const Message& request, const Limits& limits, Places& places) {
             return Validate(static_cast<const Request&>(request), limits, places);
           },
           [](const Message& request) -> const v1::RequestOptions& {

@@ -50,7 +50,7 @@ struct OutputTensor {
 struct RequestKind {
   std::unique_ptr<google::protobuf::Message> (*make)();
   absl::StatusOr<std::unique_ptr<Operation>> (*validate)(const google::protobuf::Message& request, const Limits& limits,
-                                                         const Places& places);
+                                                         Places& places);
   const v1::RequestOptions& (*options)(const google::protobuf::Message& request);
   v1::RequestOptions* (*mutable_options)(google::protobuf::Message* request);
 };

@@ -80,7 +80,7 @@ void PlanArrays::Clear() {
   arrays_.clear();
 }
 
-absl::Status ExecutePlaces::FindStream(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const {
+absl::Status ExecutePlaces::FindStream(const v1::Array& array, Field field, ArrayUse use, Operand* operand) {
   const uint32_t id = array.stream().stream_id();
   const auto found = std::find_if(streams_.begin(), streams_.end(),
                                   [id](const StreamInput& stream) { return stream.stream_id == id; });
@@ -100,7 +100,7 @@ absl::Status ExecutePlaces::FindStream(const v1::Array& array, Field field, Arra
   return absl::OkStatus();
 }
 
-absl::Status ExecutePlaces::Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const {
+absl::Status ExecutePlaces::Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) {
   if (array.has_stream()) return FindStream(array, field, use, operand);
   if (!array.has_stored()) return RequestPlaces::Find(array, field, use, operand);
   const Operand* const stored = arrays_->Find(array.stored());
@@ -124,7 +124,7 @@ absl::Status ExecutePlaces::Find(const v1::Array& array, Field field, ArrayUse u
 }
 
 absl::StatusOr<std::shared_ptr<ResultTarget>> ExecutePlaces::Target(const v1::Destination& destination, Field field,
-                                                                    int64_t bytes, int32_t element_bytes) const {
+                                                                    int64_t bytes, int32_t element_bytes) {
   if (destination.has_stream()) {
     targets_.push_back(
         std::make_shared<StreamTarget>(destination.stream().stream_id(), field.Path(), memory_, spills_));

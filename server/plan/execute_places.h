@@ -70,22 +70,22 @@ class ExecutePlaces final : public RequestPlaces {
         arrays_(arrays),
         memory_(arrived == nullptr ? nullptr : arrived->memory) {}
 
-  absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const override;
+  absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) override;
   absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t bytes,
-                                                       int32_t element_bytes) const override;
+                                                       int32_t element_bytes) override;
 
   /// Targets of streamed results so far.
   const std::vector<std::shared_ptr<StreamTarget>>& targets() const { return targets_; }
 
  private:
-  absl::Status FindStream(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const;
+  absl::Status FindStream(const v1::Array& array, Field field, ArrayUse use, Operand* operand);
 
   const std::vector<StreamInput>& streams_;
   const bool spills_;
   const std::vector<Operand>* const received_;
   PlanArrays* const arrays_;
   const std::shared_ptr<JobMemory> memory_;
-  mutable std::vector<std::shared_ptr<StreamTarget>> targets_;
+  std::vector<std::shared_ptr<StreamTarget>> targets_;
 };
 
 }  // namespace corank

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "server/base/errors.h"
@@ -12,6 +12,7 @@
 #include "server/model/operator_traits.h"
 #include "server/plan/parse/arrays.h"
 #include "server/plan/plan_places.h"
+#include "server/plan/planner.h"
 #include "server/security/permissions.h"
 
 namespace corank {
@@ -24,11 +25,29 @@ using google::protobuf::Reflection;
 // Only marks the array as a stream.
 class Announced final : public InlinePlaces {
  public:
-  absl::Status Find(const v1::Array&, Field, ArrayUse, Operand*) const override { return absl::OkStatus(); }
+  absl::Status Find(const v1::Array&, Field, ArrayUse, Operand*) override { return absl::OkStatus(); }
 };
 
-// Counts and offsets, whose values the server reads. It only moves and compares all other arrays.
-bool IsControl(const std::string& field) { return absl::EndsWith(field, "counts") || absl::EndsWith(field, "offsets"); }
+// Asks the parser what it does with each array of a request whose arrays have not arrived.
+class ArrayUses final : public Places {
+ public:
+  absl::Status Find(const v1::Array& array, Field, ArrayUse use, Operand* operand) override {
+    if (use == ArrayUse::kInt64) controls_.insert(&array);
+    operand->count = std::max<int64_t>(0, array.count());
+    operand->has_count = array.has_count();
+    operand->is_pending = true;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination&, Field, int64_t, int32_t) override {
+    return nullptr;
+  }
+
+  // Whether the server reads the array's values: counts and offsets. It only moves and compares all other arrays.
+  bool IsControl(const v1::Array& array) const { return controls_.contains(&array); }
+
+ private:
+  absl::flat_hash_set<const v1::Array*> controls_;
+};
 
 // The start of the paths of an operation's fields.
 std::string PathOf(int operation) { return absl::StrCat("plan.operations[", operation, "]."); }
@@ -49,7 +68,7 @@ absl::StatusOr<std::unique_ptr<ExecutePlan>> ExecutePlan::Read(std::unique_ptr<c
   std::unique_ptr<ExecutePlan> plan(
       new ExecutePlan(std::move(request), std::move(payloads), limits, places, std::move(caller)));
   CORANK_RETURN_IF_ERROR(plan->Check(streams));
-  plan->JudgeAsWhole(streams);
+  plan->Choose(streams);
   CORANK_RETURN_IF_ERROR(plan->CheckBudgets(streams));
   if (plan->message().parts() <= 1) CORANK_RETURN_IF_ERROR(plan->ReservePinned());
   return plan;
@@ -77,7 +96,10 @@ absl::Status ExecutePlan::Check(const StreamOptions& streams) {
       const absl::StatusOr<TaskPriority> priority = ValidateOptions(request.options());
       CORANK_RETURN_IF_ERROR(Named(i, priority.status()));
       if (i == 0) priority_ = *priority;
-      return FindStreams(request, PathOf(i), outputs);
+      ArrayUses uses;
+      CORANK_RETURN_IF_ERROR(Named(i, Validate(request, limits_, uses).status()));
+      const auto is_control = [&uses](const v1::Array& array) { return uses.IsControl(array); };
+      return FindStreams(request, PathOf(i), is_control, outputs);
     }));
     HoldPlaces(operation, places_, caller_->tenant, held_);
   }
@@ -119,7 +141,8 @@ absl::Status ExecutePlan::CheckOperations(bool reserve) {
   return absl::OkStatus();
 }
 
-absl::Status ExecutePlan::FindStreams(const Message& message, const std::string& path, std::vector<uint32_t>& outputs) {
+absl::Status ExecutePlan::FindStreams(const Message& message, const std::string& path, IsControl is_control,
+                                      std::vector<uint32_t>& outputs) {
   const Reflection* const reflection = message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection->ListFields(message, &fields);
@@ -133,7 +156,7 @@ absl::Status ExecutePlan::FindStreams(const Message& message, const std::string&
       if (field->is_repeated()) absl::StrAppend(&inner_path, "[", i, "]");
       if (inner.GetDescriptor() == v1::Array::descriptor()) {
         const auto& array = static_cast<const v1::Array&>(inner);
-        if (array.has_stream()) CORANK_RETURN_IF_ERROR(AddInput(array, inner_path, IsControl(field->name())));
+        if (array.has_stream()) CORANK_RETURN_IF_ERROR(AddInput(array, inner_path, is_control(array)));
       } else if (inner.GetDescriptor() == v1::Destination::descriptor()) {
         const auto& destination = static_cast<const v1::Destination&>(inner);
         if (!destination.has_stream()) continue;
@@ -142,7 +165,7 @@ absl::Status ExecutePlan::FindStreams(const Message& message, const std::string&
         CORANK_RETURN_IF_ERROR(CheckStreamId(id, inner_path + ".stream.stream_id", is_taken));
         outputs.push_back(id);
       } else {
-        CORANK_RETURN_IF_ERROR(FindStreams(inner, inner_path + ".", outputs));
+        CORANK_RETURN_IF_ERROR(FindStreams(inner, inner_path + ".", is_control, outputs));
       }
     }
   }
@@ -154,9 +177,9 @@ absl::Status ExecutePlan::AddInput(const v1::Array& array, const std::string& pa
   const bool is_taken =
       std::any_of(inputs_.begin(), inputs_.end(), [id](const StreamInput& input) { return input.stream_id == id; });
   CORANK_RETURN_IF_ERROR(CheckStreamId(id, path + ".stream.stream_id", is_taken));
-  CORANK_ASSIGN_OR_RETURN(
-      const Operand operand,
-      CheckArray(true, array, {path}, is_control ? ArrayUse::kInt64 : ArrayUse::kMoved, Announced()));
+  Announced announced;
+  CORANK_ASSIGN_OR_RETURN(const Operand operand,
+                          CheckArray(true, array, {path}, is_control ? ArrayUse::kInt64 : ArrayUse::kMoved, announced));
   const int64_t count = array.has_count() ? array.count() : -1;
   if (array.has_count() && (count < 0 || count > std::numeric_limits<int64_t>::max() / operand.element_bytes)) {
     return InvalidField(path + ".count",
@@ -170,11 +193,13 @@ absl::Status ExecutePlan::AddInput(const v1::Array& array, const std::string& pa
 }
 
 absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {
-  const ExecutePlaces places(places_, caller_, payloads_.get(), inputs_, &arrays_, spill_.has_value());
+  ExecutePlaces places(places_, caller_, payloads_.get(), inputs_, &arrays_, spill_.has_value());
   const absl::StatusOr<std::unique_ptr<Operation>> made = WithRequest(
       message().operations(operation), [&](const auto& request) { return Validate(request, limits_, places); });
   CORANK_RETURN_IF_ERROR(made.status());
-  if (reserve == (message().parts() <= 1)) FindExternal(**made);  // Reserve checks a plan of several parts again
+  const bool is_first_check = reserve == (message().parts() <= 1);  // Reserve checks a plan of several parts again
+  if (size() == 1 && is_first_check) external_ = (*made)->external();
+  if (external_ != nullptr && !external_->is_streamed()) external_.reset();
   if (reserve) CORANK_RETURN_IF_ERROR(places.ReserveKept(devices_));
   if (const uint64_t devices = devices_ & places.devices(); devices != 0) devices_ = devices;
   rooms_[static_cast<size_t>(operation)] = places.TakeRooms();
@@ -218,24 +243,19 @@ void ExecutePlan::Release() {
   pinned_.reset();
 }
 
-void ExecutePlan::FindExternal(const Operation& operation) {
-  sort_.reset();
-  merge_.reset();
-  if (size() > 1) return;
-  if (const auto* sort = dynamic_cast<const SortOperation*>(&operation)) {
-    if (sort->spec().keys.stream_input >= 0 && ExternalSort::Takes(sort->spec())) sort_ = sort->spec();
-  } else if (const auto* merge = dynamic_cast<const MergeOperation*>(&operation)) {
-    if (merge->spec().keys[0].stream_input >= 0 && ExternalMerge::Takes(merge->spec())) merge_ = merge->spec();
+void ExecutePlan::Choose(const StreamOptions& streams) {
+  Workload work;
+  work.is_streamed = true;
+  if (external_ != nullptr) {
+    const JobMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr, nullptr);
+    work.external = external_->strategy();
+    work.may_fit_whole = external_->may_fit_whole();
+    if (work.may_fit_whole) work.external_host_bytes = external_->HostBytes(parts(), streams.piece_bytes, memory);
   }
-}
-
-// A sort that needs too much host memory in pieces may still fit on the device as a whole. A plain sort of all rows
-// needs no less there.
-void ExecutePlan::JudgeAsWhole(const StreamOptions& streams) {
-  if (!sort_ || (sort_->limit < 0 && !sort_->want_indices)) return;
-  const JobMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr, nullptr);
-  const int64_t need = ExternalSort::HostBytes(*sort_, parts(), streams.piece_bytes, memory);
-  if (need > streams.max_host_bytes) sort_.reset();
+  PlannerOptions options;
+  options.max_host_bytes = streams.max_host_bytes;
+  strategy_ = ChooseStrategy(work, options);
+  if (strategy_ == Strategy::kCollected) external_.reset();
 }
 
 // Refuses early what would fail for lack of memory later.
@@ -247,22 +267,17 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
     bytes += static_cast<double>(std::max<int64_t>(0, input.count)) * input.element_bytes;
     // A sort or merge may keep its runs in host memory, and one that returns the first rows keeps few others.
     constexpr int64_t kNobodyHas = int64_t{1} << 50;
-    const int64_t limit = input.waits_on_host()        ? streams.max_host_bytes
-                          : sort_ && sort_->limit >= 0 ? kNobodyHas
-                          : sort_ || merge_            ? std::max(memory.MostRowsInCore(1), streams.max_host_bytes)
-                          : input.may_spill            ? std::max(streams.max_device_bytes, streams.max_host_bytes)
-                                                       : streams.max_device_bytes;
+    const int64_t limit = input.waits_on_host()                                   ? streams.max_host_bytes
+                          : external_ != nullptr && external_->keeps_first_rows() ? kNobodyHas
+                          : external_ != nullptr ? std::max(memory.MostRowsInCore(1), streams.max_host_bytes)
+                          : input.may_spill      ? std::max(streams.max_device_bytes, streams.max_host_bytes)
+                                                 : streams.max_device_bytes;
     if (bytes <= static_cast<double>(limit)) continue;
     return TooLargeField(input.field + ".count", absl::StrCat("the streamed arrays up to this one exceed the ", limit,
                                                               " bytes that one request may have"));
   }
   if (spill_) return CheckSpill(streams);
-  int64_t need = 0;
-  if (sort_) {
-    need = ExternalSort::HostBytes(*sort_, parts(), streams.piece_bytes, memory);
-  } else if (merge_) {
-    need = ExternalMerge::HostBytes(*merge_, memory);
-  }
+  const int64_t need = external_ == nullptr ? 0 : external_->HostBytes(parts(), streams.piece_bytes, memory);
   if (need <= streams.max_host_bytes) return absl::OkStatus();
   return TooLargeField(
       inputs_[0].field + ".count",
@@ -302,16 +317,31 @@ const v1::RequestOptions& ExecutePlan::options() const {
 
 Operator ExecutePlan::op() const { return OperatorOf(message().operations(0)); }
 
-absl::StatusOr<PreparedOperation> ExecutePlan::Prepare(int operation, const std::vector<Operand>& inputs,
-                                                       std::shared_ptr<JobMemory> memory) {
+absl::StatusOr<PreparedOperation> ExecutePlan::Bind(int operation, const std::vector<Operand>& inputs,
+                                                    std::shared_ptr<JobMemory> memory) {
   const ExecutePlaces::Arrived arrived{&inputs, std::move(memory), {pinned_, &rooms_[static_cast<size_t>(operation)]}};
   const bool spills = spill_ || AnySpilled(inputs);
-  const ExecutePlaces places(places_, caller_, payloads_.get(), inputs_, &arrays_, spills, &arrived);
+  ExecutePlaces places(places_, caller_, payloads_.get(), inputs_, &arrays_, spills, &arrived);
   absl::StatusOr<std::unique_ptr<Operation>> made = WithRequest(
       message().operations(operation), [&](const auto& request) { return Validate(request, limits_, places); });
   if (!made.ok()) return Named(operation, made.status());
   (*made)->ReadsFrom(places.TakeSources());
   return PreparedOperation{*std::move(made), places.targets()};
+}
+
+Plan PlanJob(const std::shared_ptr<ExecutePlan>& job, ExternalMeans means, std::vector<Outcome>* earlier) {
+  Plan plan;
+  plan.strategy = job->strategy();
+  plan.devices = job->devices();
+  if (job->external() != nullptr) {
+    plan.operation = job->external()->Make(std::move(means));
+  } else {
+    plan.operation = std::make_unique<CollectedOperation>(
+        CollectedOperation::Spec{means.pipe, means.memory, job, means.piece_bytes, earlier});
+  }
+  plan.work_bytes = plan.operation->work_bytes();
+  plan.need = NeedOf(*plan.operation, plan.strategy, job->all_devices());
+  return plan;
 }
 
 }  // namespace corank

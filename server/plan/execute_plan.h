@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "corank/v1/corank_service.pb.h"
@@ -18,8 +19,8 @@
 #include "server/plan/payloads.h"
 #include "server/plan/spill.h"
 #include "server/run/collected_operation.h"
-#include "server/run/external_merge.h"
-#include "server/run/external_sort.h"
+#include "server/run/external_work.h"
+#include "server/run/plan.h"
 #include "server/run/stream_options.h"
 
 namespace corank {
@@ -29,8 +30,8 @@ class ExecutePlan final : public StreamedRequest {
  public:
   /// From the first message of a call, which has an allowed size. INVALID_ARGUMENT, and the errors of places. Fields
   /// are named as in the unary request; in a plan of several operations, "operations[i]." comes first. Checks that need
-  /// the bytes of arrays still to come are left to Prepare. RESOURCE_EXHAUSTED: memory for results is reserved here as
-  /// far as its size is known; Prepare reserves the rest, which may fail.
+  /// the bytes of arrays still to come are left to Bind. RESOURCE_EXHAUSTED: memory for results is reserved here as
+  /// far as its size is known; Bind reserves the rest, which may fail.
   static absl::StatusOr<std::unique_ptr<ExecutePlan>> Read(std::unique_ptr<const v1::ExecuteRequest> request,
                                                            std::shared_ptr<const Payloads> payloads,
                                                            const Limits& limits, const StreamOptions& streams,
@@ -51,22 +52,23 @@ class ExecutePlan final : public StreamedRequest {
   /// The fingerprint of the arrays in the plan's message, whose bytes message() does not contain.
   uint64_t payload_fingerprint() const { return payloads_->Fingerprint(); }
   const std::vector<StreamInput>& inputs() const { return inputs_; }
-  /// Set if the plan is one sort or merge for ExternalSort or ExternalMerge.
-  const std::optional<SortOperation::Spec>& sort() const { return sort_; }
-  const std::optional<MergeOperation::Spec>& merge() const { return merge_; }
+  Strategy strategy() const { return strategy_; }
+  /// Set if the strategy is an external one.
+  const ExternalWork* external() const { return external_.get(); }
   /// Options of the first operation.
   const v1::RequestOptions& options() const;
   TaskPriority priority() const { return priority_; }
   /// Devices on which the plan should run, as a mask.
   uint64_t devices() const { return devices_; }
+  const DeviceSet& all_devices() const { return *places_.devices; }
 
   /// Upper bound of the streamed output in bytes; -1: unknown.
   int64_t output_bytes() const { return has_outputs_ ? known_bytes_ : 0; }
 
   int size() const override { return message().operations_size(); }
   Operator op() const override;
-  absl::StatusOr<PreparedOperation> Prepare(int operation, const std::vector<Operand>& inputs,
-                                            std::shared_ptr<JobMemory> memory) override;
+  absl::StatusOr<PreparedOperation> Bind(int operation, const std::vector<Operand>& inputs,
+                                         std::shared_ptr<JobMemory> memory) override;
   void Executed(const Outcome& outcome) override { arrays_.Store(outcome); }
   absl::Status Named(int operation, const absl::Status& status) const override;
   bool is_size_known() const override;
@@ -85,7 +87,8 @@ class ExecutePlan final : public StreamedRequest {
         caller_(std::move(caller)) {}
 
   absl::Status Check(const StreamOptions& streams);
-  absl::Status FindStreams(const google::protobuf::Message& message, const std::string& path,
+  using IsControl = absl::FunctionRef<bool(const v1::Array& array)>;
+  absl::Status FindStreams(const google::protobuf::Message& message, const std::string& path, IsControl is_control,
                            std::vector<uint32_t>& outputs);
   absl::Status AddInput(const v1::Array& array, const std::string& path, bool is_control);
   absl::Status CheckOperations(bool reserve);
@@ -95,9 +98,9 @@ class ExecutePlan final : public StreamedRequest {
   // Whether the announced counts are plausible enough to sum up.
   bool HasPlausibleCounts() const;
   absl::Status ReservePinned();
-  void FindExternal(const Operation& operation);
+  // Chooses the strategy, once all sizes are known that are known before the arrays come.
+  void Choose(const StreamOptions& streams);
   int64_t parts() const { return std::max<int64_t>(1, message().parts()); }
-  void JudgeAsWhole(const StreamOptions& streams);
   absl::Status CheckBudgets(const StreamOptions& streams) const;
   absl::Status CheckSpill(const StreamOptions& streams) const;
 
@@ -109,8 +112,8 @@ class ExecutePlan final : public StreamedRequest {
   CallId id_;
   std::string peer_;
   std::vector<StreamInput> inputs_;
-  std::optional<SortOperation::Spec> sort_;
-  std::optional<MergeOperation::Spec> merge_;
+  Strategy strategy_ = Strategy::kCollected;
+  std::unique_ptr<const ExternalWork> external_;
   std::optional<Spill> spill_;
   TaskPriority priority_ = TaskPriority::kNormal;
   uint64_t devices_ = ~uint64_t{0};
@@ -123,6 +126,9 @@ class ExecutePlan final : public StreamedRequest {
   std::vector<std::shared_ptr<const void>> held_;  // regions and kept arrays that the plan names, until Release
   PlanArrays arrays_;
 };
+
+/// The plan of a job. `earlier` receives the outcomes of all operations but the last, and outlives the plan.
+Plan PlanJob(const std::shared_ptr<ExecutePlan>& job, ExternalMeans means, std::vector<Outcome>* earlier);
 
 }  // namespace corank
 

@@ -135,7 +135,7 @@ class RequestPlaces::KeptTarget final : public ResultTarget {
   std::shared_ptr<KeptArray> array_;
 };
 
-absl::Status RequestPlaces::Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const {
+absl::Status RequestPlaces::Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) {
   switch (array.place_case()) {
     case v1::Array::kInlineData: {
       const absl::string_view bytes = payloads_->Find(array);
@@ -160,7 +160,7 @@ absl::Status RequestPlaces::Find(const v1::Array& array, Field field, ArrayUse u
   return InlinePlaces::Find(array, field, use, operand);
 }
 
-absl::Status RequestPlaces::FindInRegion(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const {
+absl::Status RequestPlaces::FindInRegion(const v1::Array& array, Field field, ArrayUse use, Operand* operand) {
   const bool is_host = array.place_case() == v1::Array::kSharedMemory;
   const v1::RegionKind kind = is_host ? v1::REGION_KIND_SHARED_MEMORY : v1::REGION_KIND_CUDA_IPC;
   const std::string& name = is_host ? array.shared_memory().region() : array.cuda_ipc().region();
@@ -212,7 +212,7 @@ absl::StatusOr<RequestPlaces::Span> RequestPlaces::FindSpan(v1::RegionKind kind,
   return Span{std::move(region), begin, begin + static_cast<uintptr_t>(bytes)};
 }
 
-absl::Status RequestPlaces::CountPinned(int64_t bytes, Field field) const {
+absl::Status RequestPlaces::CountPinned(int64_t bytes, Field field) {
   const int64_t most = shared_.host_pool->max_bytes();
   const int64_t others = payloads_->pinned_bytes() + pinned_bytes_;
   if (bytes > most || HostPool::BufferBytes(bytes) > most - others) {
@@ -224,11 +224,11 @@ absl::Status RequestPlaces::CountPinned(int64_t bytes, Field field) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<void>> RequestPlaces::TakePinned(int64_t bytes) const {
+absl::StatusOr<std::shared_ptr<void>> RequestPlaces::TakePinned(int64_t bytes) {
   return shared_.host_pool->Take(bytes, promised_.pinned);
 }
 
-absl::Status RequestPlaces::Snapshot(Operand* operand, Field field) const {
+absl::Status RequestPlaces::Snapshot(Operand* operand, Field field) {
   if (operand->size_bytes() == 0) return absl::OkStatus();
   CORANK_RETURN_IF_ERROR(CountPinned(operand->size_bytes(), field));
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> copy, TakePinned(operand->size_bytes()));
@@ -246,7 +246,7 @@ absl::Status RequestPlaces::Snapshot(Operand* operand, Field field) const {
   return absl::OkStatus();
 }
 
-absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const {
+absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayUse use, Operand* operand) {
   const std::string path = field.Sub("stored");
   if (array.stored().temporary()) {
     return NoTemporary(path);
@@ -273,7 +273,7 @@ absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayU
   return absl::OkStatus();
 }
 
-void RequestPlaces::NoteInput(const Operand& operand) const {
+void RequestPlaces::NoteInput(const Operand& operand) {
   if (!operand.on_device || operand.size_bytes() == 0) return;
   const auto known = std::find_if(input_bytes_.begin(), input_bytes_.end(),
                                   [&operand](const auto& one) { return one.first == operand.device; });
@@ -293,13 +293,13 @@ uint64_t RequestPlaces::devices() const {
   return DeviceSet::Only(most->first);
 }
 
-absl::Status RequestPlaces::CheckNew(const v1::StoredPlace& place, Field field) const {
+absl::Status RequestPlaces::CheckNew(const v1::StoredPlace& place, Field field) {
   if (stored_.insert({place.temporary(), place.name()}).second) return absl::OkStatus();
   return InvalidField(field.Sub("stored.name"), "another result of this operation has the same name");
 }
 
 std::shared_ptr<RequestPlaces::KeptTarget> RequestPlaces::Keep(const std::string& name, const std::string& field,
-                                                               int64_t bytes, int32_t element_bytes) const {
+                                                               int64_t bytes, int32_t element_bytes) {
   auto target = std::make_shared<KeptTarget>(shared_.arrays, owner(), name, field, element_bytes);
   if (promised_.rooms != nullptr) {
     const auto room = promised_.rooms->find(field);
@@ -309,7 +309,7 @@ std::shared_ptr<RequestPlaces::KeptTarget> RequestPlaces::Keep(const std::string
   return target;
 }
 
-absl::Status RequestPlaces::ReserveKept(uint64_t allowed) const {
+absl::Status RequestPlaces::ReserveKept(uint64_t allowed) {
   int64_t total = 0;
   for (const KeptResult& result : kept_) {
     const int64_t most = std::numeric_limits<int64_t>::max() - total;
@@ -332,7 +332,7 @@ absl::Status RequestPlaces::ReserveKept(uint64_t allowed) const {
   return absl::OkStatus();
 }
 
-KeptRooms RequestPlaces::TakeRooms() const {
+KeptRooms RequestPlaces::TakeRooms() {
   KeptRooms rooms;
   for (const KeptResult& result : kept_) rooms[result.field] = std::move(result.target->room());
   return rooms;
@@ -350,7 +350,7 @@ absl::Status RequestPlaces::CheckDisjoint(const Span& span, bool in_place, Field
 }
 
 absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::Destination& destination, Field field,
-                                                                    int64_t bytes, int32_t element_bytes) const {
+                                                                    int64_t bytes, int32_t element_bytes) {
   v1::RegionKind kind = v1::REGION_KIND_UNSPECIFIED;
   switch (destination.place_case()) {
     case v1::Destination::kSharedMemory:

@@ -39,9 +39,9 @@ struct SharedPlaces {
 /// Room in the store for the results that a request stores, by field.
 using KeptRooms = std::map<std::string, KeptRoom>;
 
-/// Used by one thread, for one request. Results for the response go to pinned memory, from which they are sent. All
-/// server memory is reserved here, before admission, so that the request cannot run out of it later;
-/// RESOURCE_EXHAUSTED, with RetryInfo unless the caller's own quota is full.
+/// Used by one thread, for one request. Find may wait (see Places). Results for the response go to pinned memory, from
+/// which they are sent. All server memory is reserved here, before admission, so that the request cannot run out of it
+/// later; RESOURCE_EXHAUSTED, with RetryInfo unless the caller's own quota is full.
 class RequestPlaces : public InlinePlaces {
  public:
   /// Server memory that a request got before its arrays arrived.
@@ -55,17 +55,17 @@ class RequestPlaces : public InlinePlaces {
       : shared_(shared), caller_(std::move(caller)), payloads_(payloads) {}
 
   /// Reserves room for all stored results so far, on one of the `allowed` devices, where the request should then run.
-  absl::Status ReserveKept(uint64_t allowed = ~uint64_t{0}) const;
+  absl::Status ReserveKept(uint64_t allowed = ~uint64_t{0});
   /// Hands over what ReserveKept reserved.
-  KeptRooms TakeRooms() const;
+  KeptRooms TakeRooms();
   /// The regions of shared memory found so far.
-  std::vector<SharedSource> TakeSources() const { return std::exchange(sources_, {}); }
+  std::vector<SharedSource> TakeSources() { return std::exchange(sources_, {}); }
   /// Bytes of the host pool for results in the response and for copies of counts.
   int64_t pinned_bytes() const { return pinned_bytes_; }
 
-  absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const override;
+  absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) override;
   absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t bytes,
-                                                       int32_t element_bytes) const override;
+                                                       int32_t element_bytes) override;
 
   /// Bytes of all arrays and results so far outside the message.
   int64_t placed_bytes() const { return placed_bytes_; }
@@ -89,11 +89,11 @@ class RequestPlaces : public InlinePlaces {
   const SharedPlaces& shared() const { return shared_; }
   /// Copies bytes that the caller may change, or that are on the device, to host memory that only this request sees: a
   /// few hundred microseconds for a million counts.
-  absl::Status Snapshot(Operand* operand, Field field) const;
+  absl::Status Snapshot(Operand* operand, Field field);
 
   /// Checks that no other result of this operation has the same name, since it would be undefined which of the two
   /// counts.
-  absl::Status CheckNew(const v1::StoredPlace& place, Field field) const;
+  absl::Status CheckNew(const v1::StoredPlace& place, Field field);
 
  private:
   class KeptTarget;
@@ -112,14 +112,14 @@ class RequestPlaces : public InlinePlaces {
 
   absl::StatusOr<Span> FindSpan(v1::RegionKind kind, const std::string& name, int64_t offset, int64_t bytes,
                                 int32_t element_bytes, Field field, absl::string_view place) const;
-  absl::Status FindInRegion(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const;
-  absl::Status FindKept(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const;
-  void NoteInput(const Operand& operand) const;
-  absl::StatusOr<std::shared_ptr<void>> TakePinned(int64_t bytes) const;
+  absl::Status FindInRegion(const v1::Array& array, Field field, ArrayUse use, Operand* operand);
+  absl::Status FindKept(const v1::Array& array, Field field, ArrayUse use, Operand* operand);
+  void NoteInput(const Operand& operand);
+  absl::StatusOr<std::shared_ptr<void>> TakePinned(int64_t bytes);
   // Counts pinned memory of the request. INVALID_ARGUMENT: more than the whole pool.
-  absl::Status CountPinned(int64_t bytes, Field field) const;
+  absl::Status CountPinned(int64_t bytes, Field field);
   std::shared_ptr<KeptTarget> Keep(const std::string& name, const std::string& field, int64_t bytes,
-                                   int32_t element_bytes) const;
+                                   int32_t element_bytes);
   // Checks that a result overlaps no other result and, if kernels write it in place, no input.
   absl::Status CheckDisjoint(const Span& span, bool in_place, Field field) const;
 
@@ -128,16 +128,16 @@ class RequestPlaces : public InlinePlaces {
   const Payloads* const payloads_;
   const bool is_announced_ = false;
   const Promised promised_;
-  mutable int64_t pinned_bytes_ = 0;
-  mutable std::vector<Span> inputs_, results_;
-  mutable std::vector<SharedSource> sources_;
-  mutable std::vector<KeptResult> kept_;
-  mutable std::set<std::pair<bool, std::string>> stored_;  // names of results: whether temporary, name
-  mutable int64_t placed_bytes_ = 0;
-  mutable bool all_inline_ = true;
-  mutable absl::InlinedVector<std::pair<int, int64_t>, 2> input_bytes_;  // by device
-  mutable uint64_t result_devices_ = 0;                                  // devices with places of results
-  mutable uint64_t kept_devices_ = 0;                                    // the device with room for stored results
+  int64_t pinned_bytes_ = 0;
+  std::vector<Span> inputs_, results_;
+  std::vector<SharedSource> sources_;
+  std::vector<KeptResult> kept_;
+  std::set<std::pair<bool, std::string>> stored_;  // names of results: whether temporary, name
+  int64_t placed_bytes_ = 0;
+  bool all_inline_ = true;
+  absl::InlinedVector<std::pair<int, int64_t>, 2> input_bytes_;  // by device
+  uint64_t result_devices_ = 0;                                  // devices with places of results
+  uint64_t kept_devices_ = 0;                                    // the device with room for stored results
 };
 
 }  // namespace corank

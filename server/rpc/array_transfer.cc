@@ -26,7 +26,7 @@ namespace {
 // The header's array as an operand whose bytes have not arrived yet.
 class AnnouncedPlaces final : public InlinePlaces {
  public:
-  absl::Status Find(const v1::Array& array, Field field, ArrayUse, Operand* operand) const override {
+  absl::Status Find(const v1::Array& array, Field field, ArrayUse, Operand* operand) override {
     if (!array.has_count() || array.count() < 0) return InvalidField(field.Sub("count"), "required, 0 or more");
     if (array.count() > std::numeric_limits<int64_t>::max() / operand->element_bytes) {
       return TooLargeField(field.Sub("count"), absl::StrCat(array.count(), " elements are too many"));
@@ -115,8 +115,9 @@ class StoreCall final : public wire::Handler, public std::enable_shared_from_thi
       return InvalidField("header.array", "its place must be a stream, also if it is empty");
     }
     CORANK_RETURN_IF_ERROR(CheckName("header.name", header.name()));
+    AnnouncedPlaces announced;
     CORANK_ASSIGN_OR_RETURN(const Operand operand, CheckArray(header.has_array(), header.array(), {"header.array"},
-                                                              ArrayUse::kMoved, AnnouncedPlaces()));
+                                                              ArrayUse::kMoved, announced));
     name_ = header.name();
     CORANK_ASSIGN_OR_RETURN(expiry_, environment_.places.arrays->ReadExpiry("header.expiry", header.expiry()));
     stream_id_ = header.array().stream().stream_id();

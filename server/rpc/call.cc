@@ -1,17 +1,15 @@
 #include "server/rpc/call.h"
 
-#include <limits>
 #include <utility>
 
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
+#include "server/plan/planner.h"
 #include "server/rpc/credentials.h"
 #include "server/rpc/deadline.h"
 #include "server/rpc/request_id.h"
 #include "server/rpc/request_log.h"
 #include "server/rpc/small_message.h"
-#include "server/run/external_merge.h"
-#include "server/run/external_sort.h"
 #include "server/security/permissions.h"
 
 namespace corank {
@@ -85,58 +83,35 @@ absl::Status CallBase::Incomplete(const CallStatus& status) const {
   return RequestIncomplete("the message is incomplete: the caller or the connection ended");
 }
 
-std::unique_ptr<Operation> CallBase::AsExternal(std::unique_ptr<Operation> operation) const {
-  const StreamOptions& streams = environment_.streams;
-  ExternalMeans means;
-  means.memory =
-      std::make_shared<JobMemory>(streams.max_device_bytes, streams.max_host_bytes,
-                                  Budget::Create(std::numeric_limits<int64_t>::max()), environment_.places.run_buffers);
-  means.piece_bytes = streams.piece_bytes;
-  // An operation that needs too much host memory is checked, and refused, as a whole.
-  if (const auto* sort = dynamic_cast<const SortOperation*>(operation.get())) {
-    if (ExternalSort::Takes(sort->spec()) && ExternalSort::HostBytes(sort->spec(), /*parts=*/0, means.piece_bytes,
-                                                                     *means.memory) <= streams.max_host_bytes) {
-      return std::make_unique<ExternalSort>(sort->spec(), std::move(means));
-    }
-  } else if (const auto* merge = dynamic_cast<const MergeOperation*>(operation.get())) {
-    if (ExternalMerge::Takes(merge->spec()) &&
-        ExternalMerge::HostBytes(merge->spec(), *means.memory) <= streams.max_host_bytes) {
-      return std::make_unique<ExternalMerge>(merge->spec(), std::move(means));
-    }
-  }
-  return operation;
-}
-
 absl::Status CallBase::Submit() {
   absl::StatusOr<std::unique_ptr<Task>> task = MakeTask();
   CountIfShort(task.status(), environment_.metrics);
   CORANK_RETURN_IF_ERROR(task.status());
-  return queue_.load()->Admit(*std::move(task));
+  return queue_.load()->Submit(*std::move(task));
 }
 
 absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask() {
   auto task = std::make_unique<Task>();
-  task->bytes = record_.received_bytes;
-  task->arrival = arrival_;
-  task->deadline = deadline_;
-  task->cancelled = &cancelled_;
-  task->completion = this;
-  CORANK_ASSIGN_OR_RETURN(task->priority, ValidateOptions(options()));
-  task->caller = caller_;
-  const RequestPlaces places(environment_.places, caller_, &payloads_);
-  CORANK_ASSIGN_OR_RETURN(task->operation, ValidateRequest(environment_.limits, places));
+  Request& request = task->request;
+  request.bytes = record_.received_bytes;
+  request.arrival = arrival_;
+  request.deadline = deadline_;
+  request.cancelled = &cancelled_;
+  request.completion = this;
+  CORANK_ASSIGN_OR_RETURN(request.priority, ValidateOptions(options()));
+  request.caller = caller_;
+  RequestPlaces places(environment_.places, caller_, &payloads_);
+  CORANK_ASSIGN_OR_RETURN(std::unique_ptr<Operation> operation, ValidateRequest(environment_.limits, places));
   CORANK_RETURN_IF_ERROR(places.ReserveKept());
-  task->devices = places.devices();
-  task->is_inline = places.all_inline();
   validated_ = environment_.clock->Now();
   record_[Stage::kValidate] = Nanoseconds(arrival_, validated_);
-  AdmissionQueue* queue = environment_.queue;
-  if (places.placed_bytes() > environment_.long_bytes) {
-    queue = environment_.long_queue;
-    if (environment_.in_pieces) task->operation = AsExternal(std::move(task->operation));
-  }
-  task->operation->ReadsFrom(places.TakeSources());
-  queue_.store(queue);
+  const Extent extent{request.bytes, places.placed_bytes(), places.all_inline()};
+  task->plan = PlanRequest(std::move(operation), extent, environment_.planner, environment_.streams,
+                           *environment_.places.devices, environment_.places.run_buffers);
+  task->plan.devices = places.devices();
+  task->plan.operation->ReadsFrom(places.TakeSources());
+  const bool is_long = places.placed_bytes() > environment_.planner.long_bytes;
+  queue_.store(is_long ? environment_.long_queue : environment_.queue);
   return task;
 }
 
@@ -190,7 +165,7 @@ void CallBase::LogFailure(const absl::Status& status) {
 
 void CallBase::Cancel() {
   cancelled_.store(true, std::memory_order_release);
-  if (AdmissionQueue* const queue = queue_.load()) queue->Sweep();
+  if (Scheduler* const queue = queue_.load()) queue->Sweep();
 }
 
 void CallBase::End() {

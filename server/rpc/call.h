@@ -21,6 +21,7 @@
 #include "server/observe/metrics.h"
 #include "server/observe/trace.h"
 #include "server/plan/parse/validate.h"
+#include "server/plan/planner.h"
 #include "server/plan/request_places.h"
 #include "server/rpc/active_calls.h"
 #include "server/rpc/gate.h"
@@ -29,7 +30,7 @@
 #include "server/rpc/responses.h"
 #include "server/run/stream_options.h"
 #include "server/run/task.h"
-#include "server/schedule/admission_queue.h"
+#include "server/schedule/scheduler.h"
 #include "server/security/authenticator.h"
 #include "server/wire/call.h"
 #include "server/wire/loop.h"
@@ -42,13 +43,10 @@ struct CallEnvironment {
   const Clock* clock = nullptr;
   Metrics* metrics = nullptr;
   const Logger* logger = nullptr;
-  AdmissionQueue* queue = nullptr;
+  Scheduler* queue = nullptr;
   /// For work that occupies a lane for long: streams, and large arrays outside the message.
-  AdmissionQueue* long_queue = nullptr;
-  /// Requests with more bytes than this outside the message are such work.
-  int64_t long_bytes = 0;
-  /// Whether such work in shared memory runs in pieces.
-  bool in_pieces = false;
+  Scheduler* long_queue = nullptr;
+  PlannerOptions planner;
   StreamOptions streams;
   SharedPlaces places;
   ActiveCalls* active_calls = nullptr;
@@ -76,7 +74,8 @@ class CallBase : public Completion {
   absl::Status Admit();
   /// Answers with an error, before Start.
   void Refuse(const absl::Status& status);
-  /// Reads and validates the request and submits it to the queue, or answers at once. Never waits.
+  /// Reads and validates the request and submits it to the queue, or answers at once. Waits only for copies of counts
+  /// that lie on a device (Places::Find).
   void Start(ReceivedMessage message);
   /// The caller no longer wants the answer. Send follows nevertheless.
   void Cancel();
@@ -96,8 +95,7 @@ class CallBase : public Completion {
   virtual absl::Status Parse(const ReceivedMessage& message, InlinePayloads* payloads) = 0;
   /// The options of the request, as far as it was parsed.
   virtual const v1::RequestOptions& options() const = 0;
-  virtual absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits,
-                                                                     const Places& places) const = 0;
+  virtual absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits, Places& places) const = 0;
   virtual Bytes Respond(const Outcome& outcome) const = 0;
   /// Called once before Send, with the times of the request so far.
   virtual void Observe(const RequestRecord& record) { static_cast<void>(record); }
@@ -123,7 +121,6 @@ class CallBase : public Completion {
   absl::Status Submit();
   // Reserves all server memory that the request needs, and chooses its queue.
   absl::StatusOr<std::unique_ptr<Task>> MakeTask();
-  std::unique_ptr<Operation> AsExternal(std::unique_ptr<Operation> operation) const;
   void Reply(const absl::Status& reason, Outcome& outcome);
   void LogFailure(const absl::Status& status);
 
@@ -135,10 +132,10 @@ class CallBase : public Completion {
   Instant replied_;
   std::shared_ptr<CallBase> self_;
   std::atomic<bool> cancelled_{false};
-  bool abandoned_ = false;                       // before Done, if ever
-  std::atomic<int> holders_{1};                  // End, Hold, and a lane that abandoned the call
-  std::atomic<AdmissionQueue*> queue_{nullptr};  // the queue that the call was submitted to; null before
-  std::shared_ptr<const Caller> caller_;         // null until the call is authenticated
+  bool abandoned_ = false;                  // before Done, if ever
+  std::atomic<int> holders_{1};             // End, Hold, and a lane that abandoned the call
+  std::atomic<Scheduler*> queue_{nullptr};  // the queue that the call was submitted to; null before
+  std::shared_ptr<const Caller> caller_;    // null until the call is authenticated
   CallId id_;
   bool has_operator_;
   RequestRecord record_;
@@ -179,8 +176,7 @@ class OperatorCall final : public UnaryCall {
     return payloads->Parse(message, places().host_pool, &request_);
   }
   const v1::RequestOptions& options() const override { return request_.options(); }
-  absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits,
-                                                             const Places& places) const override {
+  absl::StatusOr<std::unique_ptr<Operation>> ValidateRequest(const Limits& limits, Places& places) const override {
     return Validate(request_, limits, places);
   }
   Bytes Respond(const Outcome& outcome) const override { return EncodeResponse<Response>(outcome); }

@@ -91,29 +91,21 @@ void ExecuteJob::Start() {
 
 absl::Status ExecuteJob::Submit() {
   auto task = std::make_unique<Task>();
+  Request& request = task->request;
   {
     absl::MutexLock lock(&mutex_);
     submitted_ = environment_.clock->Now();
     record_[Stage::kValidate] = Nanoseconds(arrival_, submitted_);
-    task->deadline = deadline_;
+    request.deadline = deadline_;
   }
-  task->arrival = arrival_;
-  task->priority = plan_->priority();
-  task->devices = plan_->devices();
-  task->caller = plan_->caller();
-  task->cancelled = &cancelled_;
-  task->completion = this;
-  task->completion_owner = shared_from_this();
-  ExternalMeans means{memory_, exchange_, environment_.streams.piece_bytes};
-  if (plan_->sort()) {
-    task->operation = std::make_unique<ExternalSort>(*plan_->sort(), std::move(means));
-  } else if (plan_->merge()) {
-    task->operation = std::make_unique<ExternalMerge>(*plan_->merge(), std::move(means));
-  } else {
-    task->operation = std::make_unique<CollectedOperation>(
-        CollectedOperation::Spec{exchange_, memory_, plan_, environment_.streams.piece_bytes, &earlier_});
-  }
-  return environment_.long_queue->Admit(std::move(task));
+  request.arrival = arrival_;
+  request.priority = plan_->priority();
+  request.caller = plan_->caller();
+  request.cancelled = &cancelled_;
+  request.completion = this;
+  request.completion_owner = shared_from_this();
+  task->plan = PlanJob(plan_, {memory_, exchange_, environment_.streams.piece_bytes}, &earlier_);
+  return environment_.long_queue->Submit(std::move(task));
 }
 
 void ExecuteJob::Fail(const absl::Status& status, int part) {

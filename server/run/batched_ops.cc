@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -14,7 +15,6 @@
 namespace corank {
 namespace {
 
-constexpr int64_t kMostJoinedBytes = 256 << 10;
 // Each array of a member starts at a multiple of 256 bytes; there are few of them.
 constexpr int64_t kRoundingBytes = 16 * 256;
 
@@ -37,23 +37,6 @@ absl::Status Enqueue(EngineStream& stream, absl::Span<FusedMember> members, std:
     if (IsOfTheStream(member.status)) return member.status;
   }
   return absl::OkStatus();
-}
-
-// Positions among all keys of a batch have 32 bits.
-constexpr int64_t kMostKeys = 1 << 20;
-
-bool IsInMessage(const Operand& operand) { return !operand.on_device && !operand.is_shared; }
-
-bool IsFusable(const SortOperation::Spec& spec) {
-  return !spec.segment_offsets && spec.limit < 0 && spec.keys.count <= kMostKeys && IsInMessage(spec.keys) &&
-         (!spec.values || IsInMessage(*spec.values)) && spec.keys_target == nullptr && spec.values_target == nullptr &&
-         spec.indices_target == nullptr;
-}
-
-bool AreAlike(const SortOperation::Spec& a, const SortOperation::Spec& b) {
-  return a.keys.type == b.keys.type && a.order == b.order && a.algorithm == b.algorithm && a.want_keys == b.want_keys &&
-         a.want_indices == b.want_indices && a.values.has_value() == b.values.has_value() &&
-         (!a.values || a.values->element_bytes == b.values->element_bytes);
 }
 
 // Consecutive arrays in one block of memory, each aligned for any element.
@@ -194,10 +177,6 @@ absl::Status ExecuteEach(EngineStream& stream, absl::Span<const SortOperation* c
 
 }  // namespace
 
-bool MayRunTogether(const Operation& operation) {
-  return dynamic_cast<const PhasedOperation*>(&operation) != nullptr && operation.work_bytes() <= kMostJoinedBytes;
-}
-
 void ExecuteTogether(EngineStream& stream, absl::Span<FusedMember> members) {
   int64_t bytes = 0;
   for (const FusedMember& member : members) bytes += member.operation->work_bytes() + kRoundingBytes;
@@ -221,9 +200,8 @@ void ExecuteTogether(EngineStream& stream, absl::Span<FusedMember> members) {
 }
 
 bool CanFuse(const Operation& first, const Operation& next) {
-  const auto* const a = dynamic_cast<const SortOperation*>(&first);
-  const auto* const b = dynamic_cast<const SortOperation*>(&next);
-  return a != nullptr && b != nullptr && IsFusable(a->spec()) && IsFusable(b->spec()) && AreAlike(a->spec(), b->spec());
+  const std::optional<FuseKey> key = first.fuse_key();
+  return key && key == next.fuse_key();
 }
 
 absl::Status ExecuteFused(EngineStream& stream, absl::Span<const SortOperation* const> members,

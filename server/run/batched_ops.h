@@ -11,13 +11,9 @@
 
 namespace corank {
 
-/// Whether an operation may be a member: it has phases, and its bytes are so few that copying them costs little beside
-/// a round trip.
-bool MayRunTogether(const Operation& operation);
-
 /// A member of a batch.
 struct FusedMember {
-  PhasedOperation* operation = nullptr;
+  PhasedOperation* operation = nullptr;  // small: copying its bytes costs little beside a round trip
   Outcome* outcome = nullptr;
   absl::Status status;  // its result
 };
@@ -25,7 +21,6 @@ struct FusedMember {
 /// Runs each phase for all members before the next phase: the inputs go in as one copy, the kernels run without waits
 /// between them, the results come out as one copy, and there is one wait. If a member fails, the others continue; an
 /// error of the stream fails all. Statistics cover the whole batch. Results are valid until the stream begins again.
-/// The members must be able to run together.
 void ExecuteTogether(EngineStream& stream, absl::Span<FusedMember> members);
 
 /// Whether the two may be members of one fused sort: inline arrays and results, keys of one type, order and algorithm,

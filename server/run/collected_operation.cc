@@ -168,7 +168,7 @@ absl::Status CollectedOperation::SendWhole(const StreamTarget& target, const Res
 
 absl::Status CollectedOperation::ExecuteOne(int index, const std::vector<Operand>& inputs, Lane& lane,
                                             Outcome& outcome) {
-  CORANK_ASSIGN_OR_RETURN(const PreparedOperation prepared, spec_.request->Prepare(index, inputs, spec_.memory));
+  CORANK_ASSIGN_OR_RETURN(const PreparedOperation prepared, spec_.request->Bind(index, inputs, spec_.memory));
   RowsInTurn* const rows = prepared.operation->rows_in_turn();  // adapts to the available memory
   const int64_t need = rows == nullptr ? prepared.operation->device_bytes(lane.engine()) : 0;
   if (const int64_t promised = device_bytes(lane.engine()); need > promised) {

@@ -34,8 +34,8 @@ class StreamedRequest {
   virtual Operator op() const = 0;
   /// Makes an operation from the complete inputs, in the order of ChunkPipe::inputs, or returns an error that
   /// names the field. Earlier operations have been executed.
-  virtual absl::StatusOr<PreparedOperation> Prepare(int operation, const std::vector<Operand>& inputs,
-                                                    std::shared_ptr<JobMemory> memory) = 0;
+  virtual absl::StatusOr<PreparedOperation> Bind(int operation, const std::vector<Operand>& inputs,
+                                                 std::shared_ptr<JobMemory> memory) = 0;
   /// Adds the path of the operation to the field that the status names.
   virtual absl::Status Named(int operation, const absl::Status& status) const = 0;
   /// Whether all sizes are known before the first chunk arrives.

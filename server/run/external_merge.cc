@@ -56,10 +56,27 @@ bool TakesShared(const MergeOperation::Spec& merge) {
   return any_is_shared && rows > 0;
 }
 
+class MergeWork final : public ExternalWork {
+ public:
+  explicit MergeWork(MergeOperation::Spec merge) : merge_(std::move(merge)) {}
+
+  Strategy strategy() const override { return Strategy::kExternalMerge; }
+  bool is_streamed() const override { return IsStreamed(merge_); }
+  int64_t HostBytes(int64_t, int64_t, const JobMemory& memory) const override {
+    return ExternalMerge::HostBytes(merge_, memory);
+  }
+  std::unique_ptr<Operation> Make(ExternalMeans means) const override {
+    return std::make_unique<ExternalMerge>(merge_, std::move(means));
+  }
+
+ private:
+  const MergeOperation::Spec merge_;
+};
+
 }  // namespace
 
-bool ExternalMerge::Takes(const MergeOperation::Spec& merge) {
-  return IsStreamed(merge) ? TakesStreams(merge) : TakesShared(merge);
+std::unique_ptr<const ExternalWork> ExternalMerge::For(const MergeOperation::Spec& merge) {
+  return (IsStreamed(merge) ? TakesStreams(merge) : TakesShared(merge)) ? std::make_unique<MergeWork>(merge) : nullptr;
 }
 
 int64_t ExternalMerge::HostBytes(const MergeOperation::Spec& merge, const JobMemory& memory) {

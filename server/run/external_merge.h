@@ -3,11 +3,11 @@
 #define CORANK_SERVER_RUN_EXTERNAL_MERGE_H_
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "server/run/device_ops/merge.h"
-#include "server/run/external_sort.h"
-#include "server/run/operation.h"
+#include "server/run/external_work.h"
 #include "server/run/row_sink.h"
 #include "server/run/row_source.h"
 
@@ -17,9 +17,9 @@ namespace corank {
 /// core, and their rows leave as early as possible; it then takes a lane for as long as the caller sends and reads.
 class ExternalMerge final : public Operation {
  public:
-  /// Whether the merge can run this way: of arrays of known lengths that come in chunks, with results for streams; or
-  /// of arrays in shared memory, small ones also inline, with results elsewhere in host memory.
-  static bool Takes(const MergeOperation::Spec& merge);
+  /// Null unless the merge can run this way: of arrays of known lengths that come in chunks, with results for streams;
+  /// or of arrays in shared memory, small ones also inline, with results elsewhere in host memory.
+  static std::unique_ptr<const ExternalWork> For(const MergeOperation::Spec& merge);
   /// Upper bound of its pinned memory.
   static int64_t HostBytes(const MergeOperation::Spec& merge, const JobMemory& memory);
 

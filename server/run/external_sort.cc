@@ -33,9 +33,7 @@ bool TakesStreams(const SortOperation::Spec& sort) {
           TakesStreamedRows(sort.values ? sort.values_target : sort.indices_target, value_bytes, sort.limit));
 }
 
-}  // namespace
-
-bool ExternalSort::Takes(const SortOperation::Spec& sort) {
+bool Takes(const SortOperation::Spec& sort) {
   if (sort.segment_offsets || sort.limit == 0) return false;
   if (sort.keys.stream_input >= 0) return TakesStreams(sort);
   return sort.keys.count > 0 && RowSource::IsOnHost(sort.keys) &&
@@ -43,6 +41,32 @@ bool ExternalSort::Takes(const SortOperation::Spec& sort) {
          (!sort.want_keys || RowResult::CanHold(sort.keys_target)) &&
          (!sort.want_indices || RowResult::CanHold(sort.indices_target)) &&
          (!sort.values || (RowSource::IsOnHost(*sort.values) && RowResult::CanHold(sort.values_target)));
+}
+
+class SortWork final : public ExternalWork {
+ public:
+  explicit SortWork(SortOperation::Spec sort) : sort_(std::move(sort)) {}
+
+  Strategy strategy() const override { return Strategy::kExternalSort; }
+  bool is_streamed() const override { return sort_.keys.stream_input >= 0; }
+  bool keeps_first_rows() const override { return sort_.limit >= 0; }
+  // A plain sort of all rows needs no less memory as a whole.
+  bool may_fit_whole() const override { return sort_.limit >= 0 || sort_.want_indices; }
+  int64_t HostBytes(int64_t parts, int64_t piece_bytes, const JobMemory& memory) const override {
+    return ExternalSort::HostBytes(sort_, parts, piece_bytes, memory);
+  }
+  std::unique_ptr<Operation> Make(ExternalMeans means) const override {
+    return std::make_unique<ExternalSort>(sort_, std::move(means));
+  }
+
+ private:
+  const SortOperation::Spec sort_;
+};
+
+}  // namespace
+
+std::unique_ptr<const ExternalWork> ExternalSort::For(const SortOperation::Spec& sort) {
+  return Takes(sort) ? std::make_unique<SortWork>(sort) : nullptr;
 }
 
 int64_t ExternalSort::HostBytes(const SortOperation::Spec& sort, int64_t parts, int64_t piece_bytes,

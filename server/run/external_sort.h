@@ -6,27 +6,18 @@
 #include <memory>
 #include <utility>
 
-#include "server/run/chunk_pipe.h"
 #include "server/run/device_ops/sort.h"
-#include "server/run/job_memory.h"
-#include "server/run/operation.h"
+#include "server/run/external_work.h"
 
 namespace corank {
-
-/// The means of an external sort or merge.
-struct ExternalMeans {
-  std::shared_ptr<JobMemory> memory;
-  std::shared_ptr<ChunkPipe> pipe = nullptr;  // carries all arrays; null: they are in host memory
-  int64_t piece_bytes = int64_t{16} << 20;    // least size of a sort's piece
-};
 
 /// Sorts pieces of the array to runs, in device memory or out of core, and merges them to its result. With a pipe, it
 /// takes a lane for as long as the caller sends and reads.
 class ExternalSort final : public Operation {
  public:
-  /// Whether the sort can run this way: of whole arrays that come in chunks, with results for streams or a few rows for
-  /// the response; or of arrays in shared memory, small ones also inline, with results in host memory.
-  static bool Takes(const SortOperation::Spec& sort);
+  /// Null unless the sort can run this way: of whole arrays that come in chunks, with results for streams or a few rows
+  /// for the response; or of arrays in shared memory, small ones also inline, with results in host memory.
+  static std::unique_ptr<const ExternalWork> For(const SortOperation::Spec& sort);
   /// Upper bound of its pinned memory. `parts`: number of calls that send chunks concurrently; 0: no chunks.
   static int64_t HostBytes(const SortOperation::Spec& sort, int64_t parts, int64_t piece_bytes,
                            const JobMemory& memory);

@@ -60,7 +60,7 @@ class LanePool::LaneStreams final : public Lane {
     const DeviceWatch* const watch = pool_->options_.watch;
     if (watch != nullptr && watch->lost()) return watch->Lost();
     if (pool_->device_lost_) return absl::UnavailableError("the device is lost");
-    return task_->CheckWanted(pool_->clock_->Now());
+    return task_->request.CheckWanted(pool_->clock_->Now());
   }
   void SetStalled(bool stalled) override { pool_->SetStalled(stalled); }
 
@@ -114,7 +114,7 @@ LanePool::~LanePool() {
 }
 
 bool LanePool::RunNext(LaneStreams& lane) {
-  auto batch = source_->Next(options_.device);  // released after each turn, before the next batch
+  auto batch = source_->NextBatch(options_.device);  // released after each turn, before the next batch
   if (batch.empty()) return false;
   metrics_->AddBusyLanes(options_.kind, 1);
   {
@@ -212,13 +212,15 @@ void LanePool::RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& b
   const auto size = static_cast<int>(batch.size());
   const bool together = options_.together.value_or(info_.kind == EngineKind::kCuda);
   const auto fuses = [&batch](size_t i) {
-    return i + 1 < batch.size() && CanFuse(*batch[i]->operation, *batch[i + 1]->operation);
+    return i + 1 < batch.size() && CanFuse(*batch[i]->plan.operation, *batch[i + 1]->plan.operation);
   };
-  const auto joins = [&](size_t i) { return together && !fuses(i) && MayRunTogether(*batch[i]->operation); };
+  const auto joins = [&](size_t i) {
+    return together && !fuses(i) && batch[i]->plan.is_small() && batch[i]->plan.operation->phased() != nullptr;
+  };
   for (size_t i = 0; i < batch.size();) {
     size_t end = i + 1;
     if (fuses(i)) {
-      while (end < batch.size() && CanFuse(*batch[i]->operation, *batch[end]->operation)) ++end;
+      while (end < batch.size() && CanFuse(*batch[i]->plan.operation, *batch[end]->plan.operation)) ++end;
       RunFused(lane, absl::MakeConstSpan(batch).subspan(i, end - i), size);
     } else {
       while (joins(i) && end < batch.size() && joins(end)) ++end;
@@ -235,7 +237,7 @@ void LanePool::RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& b
 void LanePool::Abandon(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   for (Task* const task : on_lanes_) {
-    if (!std::exchange(task->abandoned, true)) task->completion->Abandon(status);
+    if (!std::exchange(task->abandoned, true)) task->request.completion->Abandon(status);
   }
 }
 
@@ -264,7 +266,7 @@ void LanePool::Begin(Task& task, int batch_size, Outcome& outcome) {
   outcome.stats.set_engine(info_.kind == EngineKind::kCuda ? v1::ENGINE_CUDA : v1::ENGINE_CPU);
   outcome.stats.set_device(info_.device);
   outcome.stats.set_device_ordinal(options_.ordinal);
-  outcome.stats.set_queue_ns(Nanoseconds(task.arrival, *outcome.started));
+  outcome.stats.set_queue_ns(Nanoseconds(task.request.arrival, *outcome.started));
   outcome.stats.set_batch_size(batch_size);
 }
 
@@ -272,17 +274,18 @@ void LanePool::End(Task& task, const absl::Status& status, Outcome& outcome, Sta
   if (status.ok() && task.lease != nullptr) task.lease->CountServed();
   if (absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) {
     metrics_->CountCancelled(next);
-    if (task.lease != nullptr && task.IsLate(clock_->Now())) task.lease->NoteLate();
+    if (task.lease != nullptr && task.request.IsLate(clock_->Now())) task.lease->NoteLate();
   }
-  task.operation.reset();  // a caller that has the answer finds its regions and arrays unused
+  task.plan.operation.reset();  // a caller that has the answer finds its regions and arrays unused
   outcome.finished = clock_->Now();
   const int tasks = std::max(1, outcome.stats.batch_size());
-  metrics_->CountTenant(task.caller->tenant, task.work_bytes, Nanoseconds(*outcome.started, *outcome.finished) / tasks);
+  metrics_->CountTenant(task.request.caller->tenant, task.plan.work_bytes,
+                        Nanoseconds(*outcome.started, *outcome.finished) / tasks);
   if (!options_.on_host) {
     absl::MutexLock lock(&mutex_);
     on_lanes_.erase(&task);
   }
-  task.completion->Done(status, outcome);
+  task.request.completion->Done(status, outcome);
 }
 
 void LanePool::RunTask(LaneStreams& lane, Task& task, int batch_size) {
@@ -291,7 +294,7 @@ void LanePool::RunTask(LaneStreams& lane, Task& task, int batch_size) {
   lane.set_task(&task);
   ++running_;
   absl::Status status = Work(lane, task, outcome);
-  if (IsShortOfMemory(status) && task.operation->is_repeatable()) {
+  if (IsShortOfMemory(status) && task.plan.operation->is_repeatable()) {
     status = RetryOnce(lane, task, outcome, status);
   }
   --running_;
@@ -327,15 +330,15 @@ void LanePool::RunTogether(LaneStreams& lane, absl::Span<const std::unique_ptr<T
   for (size_t i = 0; i < tasks.size(); ++i) {
     if (!BeginWanted(lane, *tasks[i], batch_size, outcomes[i])) continue;
     wanted.push_back(tasks[i].get());
-    members.push_back({static_cast<PhasedOperation*>(tasks[i]->operation.get()), &outcomes[i], absl::OkStatus()});
+    members.push_back({tasks[i]->plan.operation->phased(), &outcomes[i], absl::OkStatus()});
   }
   if (members.empty()) return;
   ExecuteTogether(lane.stream(), absl::MakeSpan(members));
   std::vector<Task*> alone;  // run when no result lies in the lane's memory any more
   for (size_t i = 0; i < members.size(); ++i) {
-    absl::Status status = wanted[i]->operation->Judged(members[i].status);
-    if (status.ok()) status = wanted[i]->CheckWanted(clock_->Now());
-    if (status.ok()) status = wanted[i]->operation->Commit(*members[i].outcome);
+    absl::Status status = wanted[i]->plan.operation->Judged(members[i].status);
+    if (status.ok()) status = wanted[i]->request.CheckWanted(clock_->Now());
+    if (status.ok()) status = wanted[i]->plan.operation->Commit(*members[i].outcome);
     if (!status.ok()) members[i].outcome->results.clear();
     if (IsShortOfMemory(status)) {
       alone.push_back(wanted[i]);
@@ -354,7 +357,7 @@ void LanePool::RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task
   for (size_t i = 0; i < tasks.size(); ++i) {
     if (!BeginWanted(lane, *tasks[i], batch_size, outcomes[i])) continue;
     members.push_back(tasks[i].get());
-    sorts.push_back(static_cast<const SortOperation*>(tasks[i]->operation.get()));
+    sorts.push_back(static_cast<const SortOperation*>(tasks[i]->plan.operation.get()));
     results.push_back(&outcomes[i]);
   }
   if (members.empty()) return;
@@ -365,8 +368,8 @@ void LanePool::RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task
   }
   const absl::Status status = FromEngine(fused);
   for (size_t i = 0; i < members.size(); ++i) {
-    absl::Status judged = members[i]->operation->Judged(status);
-    if (judged.ok()) judged = members[i]->CheckWanted(clock_->Now());
+    absl::Status judged = members[i]->plan.operation->Judged(status);
+    if (judged.ok()) judged = members[i]->request.CheckWanted(clock_->Now());
     if (!judged.ok()) results[i]->results.clear();
     End(*members[i], judged, *results[i], Stage::kRespond);
   }
@@ -375,10 +378,10 @@ void LanePool::RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task
 absl::Status LanePool::Work(LaneStreams& lane, Task& task, Outcome& outcome) {
   lane.set_next_stage(Stage::kCopyIn);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-  CORANK_RETURN_IF_ERROR(task.operation->Judged(task.operation->Execute(lane, outcome)));
+  CORANK_RETURN_IF_ERROR(task.plan.operation->Judged(task.plan.operation->Execute(lane, outcome)));
   lane.set_next_stage(Stage::kRespond);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-  return task.operation->Commit(outcome);
+  return task.plan.operation->Commit(outcome);
 }
 
 // The engine's message goes to the log. The caller gets what it can act on.

@@ -25,7 +25,7 @@
 
 namespace corank {
 
-class LanePool final : public DirectRunner {
+class LanePool final {
  public:
   struct Options {
     /// Batches that run at the same time; 0: the pool only runs tasks directly.
@@ -54,10 +54,10 @@ class LanePool final : public DirectRunner {
                                                           const Clock* clock, Metrics* metrics, const Logger* logger);
   /// Waits until every lane finds no more work, so close the work source first. Nothing else may use the pool
   /// meanwhile.
-  ~LanePool() override;
+  ~LanePool();
 
   /// Runs the task on a lane without a thread; each concurrent call has its own. Thread-safe.
-  void RunDirectly(std::unique_ptr<Task> task) override ABSL_LOCKS_EXCLUDED(mutex_);
+  void RunDirectly(std::unique_ptr<Task> task) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Answers the callers of all tasks on lanes, because the lanes may never return. Thread-safe.
   void Abandon(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Lets lanes that were idle since the last call free memory. Thread-safe; waits for no lane.

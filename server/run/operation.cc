@@ -7,6 +7,7 @@
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/memory/region_registry.h"
+#include "server/run/external_work.h"
 
 namespace corank {
 
@@ -73,6 +74,8 @@ absl::Status PendingResult::Download(EngineStream& stream) const {
   CORANK_RETURN_IF_ERROR(Check());
   return stream.Download(buffer, size_bytes());
 }
+
+std::unique_ptr<const ExternalWork> Operation::external() const { return nullptr; }
 
 absl::Status Operation::Commit(Outcome& outcome) {
   CORANK_RETURN_IF_ERROR(PrepareResults(outcome));  // none is published if one cannot be

@@ -53,7 +53,24 @@ struct SharedSource {
   std::string field;
 };
 
+class ExternalWork;
+class PhasedOperation;
 class RowsInTurn;
+
+/// Sorts with equal keys may be members of one fused sort.
+struct FuseKey {
+  v1::ElementType type;
+  Order order;
+  SortAlgorithm algorithm;
+  bool want_keys;
+  bool want_indices;
+  int32_t value_bytes;  // 0: no values
+
+  bool operator==(const FuseKey& other) const {
+    return type == other.type && order == other.order && algorithm == other.algorithm && want_keys == other.want_keys &&
+           want_indices == other.want_indices && value_bytes == other.value_bytes;
+  }
+};
 
 /// One operator with its validated inputs.
 class Operation {
@@ -63,6 +80,12 @@ class Operation {
   /// Set if the operation can make its result some rows at a time instead of by Execute, and the place of the result
   /// accepts rows in that way; else null. If set, device_bytes is the need of making rows in turn.
   virtual RowsInTurn* rows_in_turn() { return nullptr; }
+  /// Set if it is one request on one stream, and small ones may share a round trip to the device; else null.
+  virtual PhasedOperation* phased() { return nullptr; }
+  /// Set if it is a sort whose arrays and results are all in the message.
+  virtual std::optional<FuseKey> fuse_key() const { return std::nullopt; }
+  /// Null unless the same work can be done piece by piece.
+  virtual std::unique_ptr<const ExternalWork> external() const;
   /// Bytes of its inputs and results, wherever they are, with results that it writes more than once counted as often; 0
   /// if unknown before the inputs arrive.
   virtual int64_t work_bytes() const { return 0; }
@@ -82,7 +105,7 @@ class Operation {
   virtual int64_t host_bytes() const { return 0; }
   /// Does all the work, once, on the lane's thread, and lists the results in the outcome. They are valid until the
   /// lane's streams begin again, or as long as their targets keep them. When this returns, nothing of it is in progress
-  /// on the lane's streams, whatever it returns. Errors: the caller's (respond/errors.h) and the engine's.
+  /// on the lane's streams, whatever it returns. Errors: the caller's (base/errors.h) and the engine's.
   virtual absl::Status Execute(Lane& lane, Outcome& outcome) = 0;
   /// After Execute has succeeded: publishes all results, or none on an error.
   virtual absl::Status Commit(Outcome& outcome);
@@ -123,6 +146,7 @@ struct PendingResult {
 /// order of their declarations; the work may stop after any of them.
 class PhasedOperation : public Operation {
  public:
+  PhasedOperation* phased() final { return this; }
   absl::Status Execute(Lane& lane, Outcome& outcome) final;
   bool is_repeatable() const final { return true; }
   int64_t work_bytes() const override;

@@ -37,28 +37,28 @@ void FairLine::Activate(Tenant* tenant) {
 }
 
 void FairLine::Count(Tenant& tenant, const Task& task, int sign) {
-  const double cost = sign * RequestCost(task.work_bytes);
+  const double cost = sign * RequestCost(task.plan.work_bytes);
   tenant.requests += sign;
-  tenant.bytes += sign * task.bytes;
+  tenant.bytes += sign * task.request.bytes;
   tenant.cost += cost;
   requests_ += sign;
-  bytes_ += sign * task.bytes;
+  bytes_ += sign * task.request.bytes;
   cost_ = requests_ == 0 ? 0 : cost_ + cost;
 }
 
 void FairLine::Push(std::unique_ptr<Task> task) {
-  Tenant& tenant = Find(task->caller->tenant);
+  Tenant& tenant = Find(task->request.caller->tenant);
   if (tenant.requests == 0) {
     tenant.start = std::max(tenant.start, time_);
     Activate(&tenant);
   }
   Count(tenant, *task, 1);
   const auto alike = [&task](const Queue& queue) {
-    return queue.devices == task->devices && queue.heavy == task->is_heavy();
+    return queue.devices == task->plan.devices && queue.heavy == task->is_heavy();
   };
   auto queue = std::find_if(tenant.queues.begin(), tenant.queues.end(), alike);
   if (queue == tenant.queues.end()) {
-    tenant.queues.emplace_back(task->devices, task->is_heavy());
+    tenant.queues.emplace_back(task->plan.devices, task->is_heavy());
     queue = std::prev(tenant.queues.end());
   }
   queue->tasks.push_back({std::move(task), next_number_++});
@@ -96,7 +96,7 @@ std::unique_ptr<Task> FairLine::Take(const Place& place) {
   tasks.pop_front();
   Count(*tenant, *task, -1);
   time_ = std::max(time_, tenant->start);
-  tenant->start += RequestCost(task->work_bytes) / tenant->weight;
+  tenant->start += RequestCost(task->plan.work_bytes) / tenant->weight;
   active_.erase(active_.begin() + static_cast<ptrdiff_t>(place.tenant_));
   if (tenant->requests > 0) {
     Activate(tenant);
@@ -181,7 +181,7 @@ Instant FairLine::EarliestDeadline() const {
   Instant earliest = kForever;
   for (const Tenant* const tenant : active_) {
     for (const Queue& queue : tenant->queues) {
-      for (const Waiting& waiting : queue.tasks) earliest = std::min(earliest, waiting.task->deadline);
+      for (const Waiting& waiting : queue.tasks) earliest = std::min(earliest, waiting.task->request.deadline);
     }
   }
   return earliest;

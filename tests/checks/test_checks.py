@@ -225,3 +225,32 @@ def test_operator_files_wants_a_limit_for_a_new_operator(tmp_path: Path) -> None
     result = run_check("operator_files.py", tmp_path)
     assert result.returncode == 1
     assert "Reverse is in 1 files, more than 0" in result.stderr
+
+
+BROKEN_RULES = [
+    ("server/rpc/a.cc", "const auto* sort = dynamic_cast<const SortOperation*>(&operation);"),
+    ("server/plan/a.h", "  mutable int64_t bytes_ = 0;"),
+    ("server/plan/a.h", '#include "grpcpp/support/slice.h"'),
+    ("server/schedule/a.cc", "grpc::Slice slice;"),
+    ("server/plan/a.cc", 'return absl::EndsWith(field, "counts");'),
+]
+
+
+@pytest.mark.parametrize(("name", "line"), BROKEN_RULES)
+def test_server_rules_finds_every_broken_rule(tmp_path: Path, name: str, line: str) -> None:
+    write(tmp_path, name, f"int a;\n{line}\n")
+    result = run_check("server_rules.py", tmp_path)
+    assert result.returncode == 1
+    assert f"{name}:2: " in result.stderr
+
+
+def test_server_rules_leaves_comments_and_other_folders_alone(tmp_path: Path) -> None:
+    write(tmp_path, "server/plan/a.cc", "// dynamic_cast would do\nint a;\n")
+    write(tmp_path, "server/run/a.h", "  mutable absl::Mutex mutex_;\n")
+    result = run_check("server_rules.py", tmp_path)
+    assert result.returncode == 0, result.stderr
+
+
+def test_server_rules_passes_on_corank() -> None:
+    result = run_check("server_rules.py", ROOT)
+    assert result.returncode == 0, result.stderr

@@ -2,8 +2,8 @@
 #include "absl/strings/str_cat.h"
 #include "proto/payloads.h"
 #include "server/base/errors.h"
-#include "server/rpc/inline_payloads.h"
 #include "server/plan/request_places.h"
+#include "server/rpc/inline_payloads.h"
 #include "server/rpc/responses.h"
 #include "tests/fuzz/answers.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -65,7 +65,7 @@ void Run(absl::string_view bytes, uint8_t cuts) {
   const absl::StatusOr<TaskPriority> priority = ValidateOptions(request.options());
   CheckStatus(priority.status(), bytes);
   if (!priority.ok()) return;
-  const RequestPlaces places(world.places(), AnonymousCaller(), &payloads);
+  RequestPlaces places(world.places(), AnonymousCaller(), &payloads);
   absl::StatusOr<std::unique_ptr<Operation>> operation = Validate(request, world.limits, places);
   CheckStatus(operation.status(), bytes);
   if (!operation.ok()) return;

@@ -15,7 +15,7 @@
 #include "corank/v1/corank_service.pb.h"
 #include "server/rpc/execute_call.h"
 #include "server/rpc/execute_job.h"
-#include "server/schedule/admission_queue.h"
+#include "server/schedule/scheduler.h"
 #include "tests/fuzz/answers.h"
 #include "tests/fuzz/fake_call.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -148,7 +148,7 @@ class Run {
     jobs_ = ExecuteJobs::Create(environment_);
     world_.lane.set_pump([this] {
       Pump();
-      return task_ == nullptr ? absl::OkStatus() : task_->CheckWanted(world_.clock.Now());
+      return task_ == nullptr ? absl::OkStatus() : task_->request.CheckWanted(world_.clock.Now());
     });
   }
 
@@ -217,8 +217,8 @@ class Run {
     static auto* const timers = new wire::Loop;
     return *timers;
   }
-  static AdmissionQueue& TheQueue() {  // has a thread
-    static auto* const queue = new AdmissionQueue(AdmissionQueue::Options(), &World::Get().clock, &TheMetrics());
+  static Scheduler& TheQueue() {  // has a thread
+    static auto* const queue = new Scheduler(Scheduler::Options(), &World::Get().clock, &TheMetrics());
     return *queue;
   }
 
@@ -267,18 +267,17 @@ class Run {
   bool RunLane() {
     Pump();
     if (queue_.waiting_requests() == 0) return false;
-    const auto joins = [](const Task&, const Task&) { return false; };
-    std::vector<std::unique_ptr<Task>> tasks = queue_.Take(0, BatchRule(), joins);
+    std::vector<std::unique_ptr<Task>> tasks = queue_.NextBatch(0);
     FUZZ_CHECK(tasks.size() == 1, "a task waits, and none is taken");
     task_ = tasks[0].get();
     Outcome outcome;
-    absl::Status status = task_->CheckWanted(world_.clock.Now());
-    if (status.ok()) status = task_->operation->Execute(world_.lane, outcome);
-    if (status.ok()) status = task_->operation->Commit(outcome);
+    absl::Status status = task_->request.CheckWanted(world_.clock.Now());
+    if (status.ok()) status = task_->plan.operation->Execute(world_.lane, outcome);
+    if (status.ok()) status = task_->plan.operation->Commit(outcome);
     FUZZ_CHECK(status.code() != absl::StatusCode::kDeadlineExceeded, "callers who have closed are waited for");
-    task_->operation.reset();
-    Completion* const completion = task_->completion;
-    const std::shared_ptr<const void> owner = task_->completion_owner;
+    task_->plan.operation.reset();
+    Completion* const completion = task_->request.completion;
+    const std::shared_ptr<const void> owner = task_->request.completion_owner;
     task_ = nullptr;
     completion->Done(status, outcome);
     tasks.clear();
@@ -321,7 +320,7 @@ class Run {
 
   World& world_;
   CallEnvironment environment_;
-  AdmissionQueue& queue_;
+  Scheduler& queue_;
   ActiveCalls active_calls_;
   std::shared_ptr<ExecuteJobs> jobs_;
   std::array<std::unique_ptr<Transport>, kCalls> calls_;

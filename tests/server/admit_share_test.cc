@@ -12,8 +12,8 @@
 
 #include "absl/synchronization/notification.h"
 #include "server/base/errors.h"
-#include "server/schedule/admission_queue.h"
 #include "server/schedule/request_cost.h"
+#include "server/schedule/scheduler.h"
 #include "tests/server/doubles.h"
 
 namespace corank::testing {
@@ -45,27 +45,28 @@ class HeavyOperation : public Operation {
 
 class ShareTest : public ::testing::Test {
  protected:
-  static AdmissionQueue::Options Roomy() {
-    AdmissionQueue::Options options;
+  static Scheduler::Options Roomy() {
+    Scheduler::Options options;
     options.weights = {{"double", 2.0}};
+    options.batch_requests = 1;
     return options;
   }
   std::unique_ptr<Task> Of(const std::string& tenant, int64_t bytes = 1,
                            TaskPriority priority = TaskPriority::kNormal) {
     std::unique_ptr<Task> task = requests_.emplace_back().MakeTask(bytes, priority);
-    task->caller = Tenant(tenant);
+    task->request.caller = Tenant(tenant);
     return task;
   }
-  static std::unique_ptr<Task> TakeOne(AdmissionQueue& queue, int device = 0) {
-    auto taken = queue.Take(device, BatchRule{}, [](const Task&, const Task&) { return false; });
+  static std::unique_ptr<Task> TakeOne(Scheduler& queue, int device = 0) {
+    auto taken = queue.NextBatch(device);
     return taken.empty() ? nullptr : std::move(taken.front());
   }
   // The cost that each tenant gets in the next `tasks`.
-  static std::map<std::string, double> Serve(AdmissionQueue& queue, int tasks) {
+  static std::map<std::string, double> Serve(Scheduler& queue, int tasks) {
     std::map<std::string, double> served;
     for (int i = 0; i < tasks; ++i) {
       const std::unique_ptr<Task> task = TakeOne(queue);
-      served[task->caller->tenant] += RequestCost(task->bytes);
+      served[task->request.caller->tenant] += RequestCost(task->request.bytes);
     }
     return served;
   }
@@ -76,65 +77,67 @@ class ShareTest : public ::testing::Test {
 };
 
 TEST_F(ShareTest, AFloodTakesNoMoreThanItsShareOfBytes) {
-  AdmissionQueue queue(Roomy(), &clock_, &metrics_);
-  for (int i = 0; i < 400; ++i) ASSERT_TRUE(queue.Admit(Of("flood", 1000)).ok());
-  for (int i = 0; i < 40; ++i) ASSERT_TRUE(queue.Admit(Of("quiet", 50'000)).ok());
+  Scheduler queue(Roomy(), &clock_, &metrics_);
+  for (int i = 0; i < 400; ++i) ASSERT_TRUE(queue.Submit(Of("flood", 1000)).ok());
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(queue.Submit(Of("quiet", 50'000)).ok());
   const auto served = Serve(queue, 100);
   EXPECT_LE(std::abs(served.at("flood") - served.at("quiet")), RequestCost(1000) + RequestCost(50'000));
 }
 
 TEST_F(ShareTest, SharesFollowTheWeights) {
-  AdmissionQueue queue(Roomy(), &clock_, &metrics_);
-  for (int i = 0; i < 90; ++i) ASSERT_TRUE(queue.Admit(Of("double", 3000)).ok());
-  for (int i = 0; i < 90; ++i) ASSERT_TRUE(queue.Admit(Of("single", 9000)).ok());
+  Scheduler queue(Roomy(), &clock_, &metrics_);
+  for (int i = 0; i < 90; ++i) ASSERT_TRUE(queue.Submit(Of("double", 3000)).ok());
+  for (int i = 0; i < 90; ++i) ASSERT_TRUE(queue.Submit(Of("single", 9000)).ok());
   const auto served = Serve(queue, 90);
   EXPECT_LE(std::abs(served.at("double") / 2 - served.at("single")), RequestCost(3000) / 2 + RequestCost(9000));
 }
 
 TEST_F(ShareTest, ATenantThatComesLaterWaitsForNoBacklogAndHasSavedNothingUp) {
-  AdmissionQueue queue(Roomy(), &clock_, &metrics_);
-  for (int i = 0; i < 50; ++i) ASSERT_TRUE(queue.Admit(Of("flood")).ok());
+  Scheduler queue(Roomy(), &clock_, &metrics_);
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(queue.Submit(Of("flood")).ok());
   Serve(queue, 20);
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.Admit(Of("late")).ok());
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.Submit(Of("late")).ok());
   const auto served = Serve(queue, 10);
   EXPECT_EQ(served.at("late"), served.at("flood"));
 }
 
 TEST_F(ShareTest, LowPriorityLeavesRoomForWhatIsMoreUrgent) {
-  AdmissionQueue::Options options;
+  Scheduler::Options options;
+  options.batch_requests = 1;
   options.max_requests = 16;
-  AdmissionQueue queue(options, &clock_, &metrics_);
+  Scheduler queue(options, &clock_, &metrics_);
   const auto admitted = [&](TaskPriority priority) {
     int count = 0;
-    while (queue.Admit(Of("", 1, priority)).ok()) ++count;
+    while (queue.Submit(Of("", 1, priority)).ok()) ++count;
     return count;
   };
   EXPECT_EQ(admitted(TaskPriority::kLow), 8);
   EXPECT_EQ(admitted(TaskPriority::kNormal), 6);
   EXPECT_EQ(admitted(TaskPriority::kHigh), 2);
-  EXPECT_THAT(std::string(queue.Admit(Of("", 1, TaskPriority::kLow)).message()), HasSubstr("low priority"));
+  EXPECT_THAT(std::string(queue.Submit(Of("", 1, TaskPriority::kLow)).message()), HasSubstr("low priority"));
 }
 
 TEST_F(ShareTest, ATenantsFloodLeavesRoomForOthers) {
-  AdmissionQueue::Options options;
+  Scheduler::Options options;
+  options.batch_requests = 1;
   options.max_requests = 64;
-  AdmissionQueue queue(options, &clock_, &metrics_);
+  Scheduler queue(options, &clock_, &metrics_);
   absl::Status refused;
-  while (refused.ok()) refused = queue.Admit(Of("flood"));
+  while (refused.ok()) refused = queue.Submit(Of("flood"));
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(HasRetryDelay(refused));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("this tenant's part"));
-  EXPECT_TRUE(queue.Admit(Of("quiet")).ok());
+  EXPECT_TRUE(queue.Submit(Of("quiet")).ok());
 }
 
 TEST_F(ShareTest, TheLastIdleTakerIsLeftToOthers) {
-  AdmissionQueue::Options options = Roomy();
+  Scheduler::Options options = Roomy();
   options.leaves_a_taker = true;
-  const int64_t large = options.small_bytes + 1;
-  AdmissionQueue queue(options, &clock_, &metrics_);
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(queue.Admit(Of("a", large)).ok());
+  const int64_t large = PlannerOptions().small_bytes + 1;
+  Scheduler queue(options, &clock_, &metrics_);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(queue.Submit(Of("a", large)).ok());
   std::unique_ptr<Task> first = TakeOne(queue);
-  ASSERT_EQ(first->caller->tenant, "a") << "who has none may have the last one";
+  ASSERT_EQ(first->request.caller->tenant, "a") << "who has none may have the last one";
   const auto taker = [&queue](std::unique_ptr<Task>* task, absl::Notification* taken) {
     return std::thread([&queue, task, taken] {
       *task = TakeOne(queue);
@@ -145,31 +148,34 @@ TEST_F(ShareTest, TheLastIdleTakerIsLeftToOthers) {
   std::unique_ptr<Task> second, third;
   std::thread one = taker(&second, &second_taken);
   EXPECT_FALSE(second_taken.WaitForNotificationWithTimeout(absl::Milliseconds(50)));
-  ASSERT_TRUE(queue.Admit(Of("b", large)).ok());
+  ASSERT_TRUE(queue.Submit(Of("b", large)).ok());
   one.join();
-  EXPECT_EQ(second->caller->tenant, "b");
+  EXPECT_EQ(second->request.caller->tenant, "b");
   std::thread two = taker(&third, &third_taken);
   EXPECT_FALSE(third_taken.WaitForNotificationWithTimeout(absl::Milliseconds(50)));
   first.reset();
   two.join();
-  EXPECT_EQ(third->caller->tenant, "a");
-  ASSERT_TRUE(queue.Admit(Of("a", options.small_bytes)).ok());
+  EXPECT_EQ(third->request.caller->tenant, "a");
+  ASSERT_TRUE(queue.Submit(Of("a", PlannerOptions().small_bytes)).ok());
   EXPECT_NE(TakeOne(queue), nullptr) << "what is small ends soon";
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(queue.Admit(Of("", large)).ok());
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(queue.Submit(Of("", large)).ok());
   const std::unique_ptr<Task> nobodys = TakeOne(queue), nobodys_too = TakeOne(queue);
-  EXPECT_TRUE(nobodys->caller->tenant.empty() && nobodys_too->caller->tenant.empty()) << "one party";
+  EXPECT_TRUE(nobodys->request.caller->tenant.empty() && nobodys_too->request.caller->tenant.empty()) << "one party";
 }
 
 TEST_F(ShareTest, CapsOfATenantAreItsOwn) {
-  AdmissionQueue::Options options;
+  Scheduler::Options options;
+  options.batch_requests = 1;
   options.tenant_max_requests = 2;
   options.tenant_max_bytes = 100;
-  AdmissionQueue queue(options, &clock_, &metrics_);
-  ASSERT_TRUE(queue.Admit(Of("a", 10)).ok());
-  EXPECT_THAT(std::string(queue.Admit(Of("a", 91)).message()), HasSubstr("10 bytes are waiting, and the limit is 100"));
-  ASSERT_TRUE(queue.Admit(Of("a", 10)).ok());
-  EXPECT_THAT(std::string(queue.Admit(Of("a", 10)).message()), HasSubstr("2 requests are waiting, and the limit is 2"));
-  EXPECT_TRUE(queue.Admit(Of("b", 10)).ok());
+  Scheduler queue(options, &clock_, &metrics_);
+  ASSERT_TRUE(queue.Submit(Of("a", 10)).ok());
+  EXPECT_THAT(std::string(queue.Submit(Of("a", 91)).message()),
+              HasSubstr("10 bytes are waiting, and the limit is 100"));
+  ASSERT_TRUE(queue.Submit(Of("a", 10)).ok());
+  EXPECT_THAT(std::string(queue.Submit(Of("a", 10)).message()),
+              HasSubstr("2 requests are waiting, and the limit is 2"));
+  EXPECT_TRUE(queue.Submit(Of("b", 10)).ok());
 }
 
 TEST_F(ShareTest, IdleTenantsAreForgotten) {
@@ -188,34 +194,37 @@ TEST_F(ShareTest, IdleTenantsAreForgotten) {
 }
 
 TEST_F(ShareTest, ADeviceTakesOnlyWhatItMayRun) {
-  AdmissionQueue queue(Roomy(), &clock_, &metrics_);
+  Scheduler queue(Roomy(), &clock_, &metrics_);
   auto on_one = Of("a");
-  on_one->devices = 2;
-  const Completion* const pinned = on_one->completion;
-  ASSERT_TRUE(queue.Admit(std::move(on_one)).ok());
+  on_one->plan.devices = 2;
+  const Completion* const pinned = on_one->request.completion;
+  ASSERT_TRUE(queue.Submit(std::move(on_one)).ok());
   auto anywhere = Of("a");
-  const Completion* const free = anywhere->completion;
-  ASSERT_TRUE(queue.Admit(std::move(anywhere)).ok());
-  EXPECT_EQ(TakeOne(queue, 0)->completion, free);
-  EXPECT_EQ(TakeOne(queue, 1)->completion, pinned);
+  const Completion* const free = anywhere->request.completion;
+  ASSERT_TRUE(queue.Submit(std::move(anywhere)).ok());
+  EXPECT_EQ(TakeOne(queue, 0)->request.completion, free);
+  EXPECT_EQ(TakeOne(queue, 1)->request.completion, pinned);
 }
 
 class BudgetTest : public ShareTest {
  protected:
-  std::unique_ptr<Task> Heavy(int64_t bytes) {
-    return requests_.emplace_back().MakeTask(std::make_unique<HeavyOperation>(bytes), 100'000);
+  std::unique_ptr<Task> Make(std::unique_ptr<Operation> operation) {
+    auto task = requests_.emplace_back().MakeTask(std::move(operation), 100'000);
+    task->plan.need = NeedOf(*task->plan.operation, task->plan.strategy, devices_);
+    return task;
   }
+  std::unique_ptr<Task> Heavy(int64_t bytes) { return Make(std::make_unique<HeavyOperation>(bytes)); }
   PuppetEngine engine_;
   const DeviceSet devices_{{&engine_}};
   DeviceMemory memory_{{/*limit_bytes=*/100, /*lane_bytes=*/0, /*limits=*/{}, /*host_limit_bytes=*/80}};
-  AdmissionQueue queue_{Roomy(), &clock_, &metrics_, &memory_, &devices_};
+  Scheduler queue_{Roomy(), &clock_, &metrics_, &memory_, &devices_};
 };
 
 TEST_F(BudgetTest, WorkWaitsUntilItsMemoryIsFreeAndLightWorkPasses) {
-  ASSERT_TRUE(queue_.Admit(Heavy(60)).ok());
-  ASSERT_TRUE(queue_.Admit(Heavy(50)).ok());
-  ASSERT_TRUE(queue_.Admit(Heavy(10)).ok());
-  ASSERT_TRUE(queue_.Admit(Of("", 100'000)).ok());
+  ASSERT_TRUE(queue_.Submit(Heavy(60)).ok());
+  ASSERT_TRUE(queue_.Submit(Heavy(50)).ok());
+  ASSERT_TRUE(queue_.Submit(Heavy(10)).ok());
+  ASSERT_TRUE(queue_.Submit(Of("", 100'000)).ok());
   std::unique_ptr<Task> first = TakeOne(queue_);
   EXPECT_EQ(memory_.used_bytes(0), 60);
   EXPECT_EQ(TakeOne(queue_)->device_bytes, 0) << "what needs little is not held up, and 10 does not pass 50";
@@ -238,12 +247,10 @@ class PinnedOperation final : public NullOperation {
 };
 
 TEST_F(BudgetTest, PinnedMemoryIsWaitedForInTheSameWay) {
-  const auto pinned = [this](int64_t bytes) {
-    return requests_.emplace_back().MakeTask(std::make_unique<PinnedOperation>(bytes), 100'000);
-  };
-  ASSERT_TRUE(queue_.Admit(pinned(60)).ok());
-  ASSERT_TRUE(queue_.Admit(pinned(50)).ok());
-  ASSERT_TRUE(queue_.Admit(Of("", 100'000)).ok());
+  const auto pinned = [this](int64_t bytes) { return Make(std::make_unique<PinnedOperation>(bytes)); };
+  ASSERT_TRUE(queue_.Submit(pinned(60)).ok());
+  ASSERT_TRUE(queue_.Submit(pinned(50)).ok());
+  ASSERT_TRUE(queue_.Submit(Of("", 100'000)).ok());
   std::unique_ptr<Task> first = TakeOne(queue_);
   EXPECT_EQ(memory_.host_used_bytes(), 60);
   EXPECT_FALSE(TakeOne(queue_)->is_heavy()) << "what needs little is not held up";
@@ -254,11 +261,11 @@ TEST_F(BudgetTest, PinnedMemoryIsWaitedForInTheSameWay) {
   EXPECT_EQ(second->host_bytes, 50);
   second.reset();
   EXPECT_EQ(memory_.host_used_bytes(), 0);
-  EXPECT_EQ(queue_.Admit(pinned(81)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(queue_.Submit(pinned(81)).code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(BudgetTest, MoreThanTheWholeBudgetIsRefusedAtOnce) {
-  const absl::Status refused = queue_.Admit(Heavy(101));
+  const absl::Status refused = queue_.Submit(Heavy(101));
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("--device-budget-bytes is 100"),
                                                     EndsWith("send less at a time, or use a stream (Execute)")));
@@ -267,8 +274,8 @@ TEST_F(BudgetTest, MoreThanTheWholeBudgetIsRefusedAtOnce) {
     using HeavyOperation::HeavyOperation;
     bool waits_for_caller() const override { return true; }
   };
-  auto stream = requests_.emplace_back().MakeTask(std::make_unique<Streamed>(101), 100'000);
-  EXPECT_THAT(std::string(queue_.Admit(std::move(stream)).message()), EndsWith("is 100; send less at a time"));
+  auto stream = Make(std::make_unique<Streamed>(101));
+  EXPECT_THAT(std::string(queue_.Submit(std::move(stream)).message()), EndsWith("is 100; send less at a time"));
 }
 
 TEST_F(BudgetTest, ARandomMixNeverTakesMoreThanThereIs) {
@@ -287,7 +294,7 @@ TEST_F(BudgetTest, ARandomMixNeverTakesMoreThanThereIs) {
   uint32_t random = 1;
   for (int i = 0; i < 500; ++i) {
     random = random * 1664525 + 1013904223;
-    ASSERT_TRUE(queue_.Admit(Heavy(random >> 8 & 63)).ok());
+    ASSERT_TRUE(queue_.Submit(Heavy(random >> 8 & 63)).ok());
   }
   queue_.Close(absl::UnavailableError("closed"));
   for (std::thread& lane : lanes) lane.join();
@@ -296,7 +303,7 @@ TEST_F(BudgetTest, ARandomMixNeverTakesMoreThanThereIs) {
 }
 
 TEST_F(ShareTest, ADeadlineThatPassesWhileNobodyTakesEndsTheRequestThen) {
-  AdmissionQueue queue(Roomy(), &Clock::Steady(), &metrics_);
+  Scheduler queue(Roomy(), &Clock::Steady(), &metrics_);
   class Ended final : public Completion {
    public:
     void Done(const absl::Status& status, Outcome&) override {
@@ -310,10 +317,10 @@ TEST_F(ShareTest, ADeadlineThatPassesWhileNobodyTakesEndsTheRequestThen) {
     absl::Notification ended;
   } ended;
   auto task = Of("a");
-  task->completion = &ended;
-  task->deadline = Clock::Steady().Now() + milliseconds(30);
-  const Instant deadline = task->deadline;
-  ASSERT_TRUE(queue.Admit(std::move(task)).ok());
+  task->request.completion = &ended;
+  task->request.deadline = Clock::Steady().Now() + milliseconds(30);
+  const Instant deadline = task->request.deadline;
+  ASSERT_TRUE(queue.Submit(std::move(task)).ok());
   ended.ended.WaitForNotification();
   EXPECT_EQ(ended.code, absl::StatusCode::kDeadlineExceeded);
   EXPECT_GE(ended.at, deadline);
@@ -324,17 +331,17 @@ class LateTest : public ShareTest {
  protected:
   // Performs a request of `bytes` in `time`.
   void Work(int64_t bytes, milliseconds time) {
-    ASSERT_TRUE(queue_.Admit(Of("a", bytes)).ok());
+    ASSERT_TRUE(queue_.Submit(Of("a", bytes)).ok());
     std::unique_ptr<Task> task = TakeOne(queue_);
     clock_.Advance(time);
     task->lease->CountServed();
   }
   absl::Status AdmitWithin(int64_t bytes, milliseconds time) {
     auto task = Of("a", bytes);
-    task->deadline = clock_.Now() + time;
-    return queue_.Admit(std::move(task));
+    task->request.deadline = clock_.Now() + time;
+    return queue_.Submit(std::move(task));
   }
-  AdmissionQueue queue_{Roomy(), &clock_, &metrics_};
+  Scheduler queue_{Roomy(), &clock_, &metrics_};
 };
 
 TEST_F(LateTest, WhatCannotBeDoneInTimeIsRefusedOnceItIsKnown) {
@@ -356,7 +363,7 @@ TEST_F(LateTest, HowFastACallerSendsSaysNothing) {
     bool waits_for_caller() const override { return true; }
   };
   for (int i = 0; i < 8; ++i) {
-    ASSERT_TRUE(queue_.Admit(requests_.emplace_back().MakeTask(std::make_unique<Streamed>(), 1'000'000)).ok());
+    ASSERT_TRUE(queue_.Submit(requests_.emplace_back().MakeTask(std::make_unique<Streamed>(), 1'000'000)).ok());
     std::unique_ptr<Task> task = TakeOne(queue_);
     clock_.Advance(milliseconds(3000));
     task->lease->CountServed();
@@ -367,15 +374,15 @@ TEST_F(LateTest, HowFastACallerSendsSaysNothing) {
 
 TEST_F(LateTest, WhatWaitsCountsByItsShare) {
   for (int i = 0; i < 8; ++i) Work(1'000'000, milliseconds(100));
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue_.Admit(Of("a", 1'000'000)).ok());
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue_.Submit(Of("a", 1'000'000)).ok());
   for (int i = 0; i < 4; ++i) {
     TakeOne(queue_);
     clock_.Advance(milliseconds(100));
   }
   EXPECT_FALSE(AdmitWithin(1'000'000, milliseconds(500)).ok()) << "six of its own wait";
   auto other = Of("b", 1'000'000);
-  other->deadline = clock_.Now() + milliseconds(500);
-  EXPECT_TRUE(queue_.Admit(std::move(other)).ok()) << "of which another tenant waits for one";
+  other->request.deadline = clock_.Now() + milliseconds(500);
+  EXPECT_TRUE(queue_.Submit(std::move(other)).ok()) << "of which another tenant waits for one";
 }
 
 TEST_F(LateTest, AnOutlierMovesLittleAndAnOldEstimateRefusesNothing) {
@@ -389,23 +396,30 @@ TEST_F(LateTest, AnOutlierMovesLittleAndAnOldEstimateRefusesNothing) {
 }
 
 TEST_F(ShareTest, ABatchIsWaitedForOnlyWithADelayAndUntilItIsFull) {
-  AdmissionQueue queue(Roomy(), &Clock::Steady(), &metrics_);
-  const auto take = [&queue](absl::Duration delay) {
-    return queue.Take(0, BatchRule{3, 1000, delay}, [](const Task&, const Task&) { return true; }).size();
+  const auto options = [](absl::Duration delay) {
+    Scheduler::Options options = Roomy();
+    options.batch_requests = 3;
+    options.batch_bytes = 1000;
+    options.batch_delay = delay;
+    return options;
   };
-  ASSERT_TRUE(queue.Admit(Of("a")).ok());
-  EXPECT_EQ(take(absl::ZeroDuration()), 1U);
-  ASSERT_TRUE(queue.Admit(Of("a")).ok());
+  Scheduler prompt(options(absl::ZeroDuration()), &Clock::Steady(), &metrics_);
+  ASSERT_TRUE(prompt.Submit(Of("a")).ok());
+  EXPECT_EQ(prompt.NextBatch(0).size(), 1U);
+  Scheduler queue(options(absl::Hours(1)), &Clock::Steady(), &metrics_);
+  ASSERT_TRUE(queue.Submit(Of("a")).ok());
   size_t taken = 0;
-  std::thread taker([&] { taken = take(absl::Hours(1)); });
-  ASSERT_TRUE(queue.Admit(Of("a")).ok());
-  ASSERT_TRUE(queue.Admit(Of("b")).ok());
+  std::thread taker([&] { taken = queue.NextBatch(0).size(); });
+  ASSERT_TRUE(queue.Submit(Of("a")).ok());
+  ASSERT_TRUE(queue.Submit(Of("b")).ok());
   taker.join();
   EXPECT_EQ(taken, 3U);
-  ASSERT_TRUE(queue.Admit(Of("a", 600)).ok());
-  ASSERT_TRUE(queue.Admit(Of("a", 600)).ok());
-  EXPECT_EQ(take(absl::Hours(1)), 1U) << "full by bytes";
-  EXPECT_EQ(take(absl::Milliseconds(1)), 1U);
+  ASSERT_TRUE(queue.Submit(Of("a", 600)).ok());
+  ASSERT_TRUE(queue.Submit(Of("a", 600)).ok());
+  EXPECT_EQ(queue.NextBatch(0).size(), 1U) << "full by bytes";
+  Scheduler patient(options(absl::Milliseconds(1)), &Clock::Steady(), &metrics_);
+  ASSERT_TRUE(patient.Submit(Of("a", 600)).ok());
+  EXPECT_EQ(patient.NextBatch(0).size(), 1U);
 }
 
 }  // namespace

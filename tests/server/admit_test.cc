@@ -4,14 +4,14 @@
 
 #include <array>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "corank/wire/v1/rpc_status.pb.h"
-#include "server/schedule/admission_queue.h"
-#include "server/schedule/batcher.h"
 #include "server/schedule/drain_rate.h"
+#include "server/schedule/scheduler.h"
 #include "tests/server/doubles.h"
 
 namespace corank::testing {
@@ -30,43 +30,43 @@ absl::Duration RetryDelay(const absl::Status& status) {
 
 class AdmitTest : public ::testing::Test {
  protected:
-  AdmissionQueue::Options Small() {
-    AdmissionQueue::Options options;
+  Scheduler::Options Small() {
+    Scheduler::Options options;
     options.max_requests = 3;
     options.max_bytes = 100;
+    options.batch_requests = 1;
     return options;
   }
   // Takes one task, which must be alone.
   std::unique_ptr<Task> TakeOne() {
-    auto taken = queue_.Take(0, BatchRule{}, [](const Task&, const Task&) { return true; });
+    auto taken = queue_.NextBatch(0);
     return taken.empty() ? nullptr : std::move(taken.front());
   }
 
   FakeClock clock_;
   Metrics metrics_;
   std::array<RecordedRequest, 8> requests_;
-  AdmissionQueue queue_{Small(), &clock_, &metrics_};
+  Scheduler queue_{Small(), &clock_, &metrics_};
 };
 
 TEST_F(AdmitTest, TakesInOrderOfArrivalWithinAPriority) {
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(queue_.Admit(requests_[i].MakeTask()).ok());
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(TakeOne()->completion, &requests_[i]);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(queue_.Submit(requests_[i].MakeTask()).ok());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(TakeOne()->request.completion, &requests_[i]);
 }
 
 TEST_F(AdmitTest, TakesHigherPrioritiesFirst) {
-  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask(1, TaskPriority::kLow)).ok());
-  ASSERT_TRUE(queue_.Admit(requests_[1].MakeTask(1, TaskPriority::kNormal)).ok());
-  ASSERT_TRUE(queue_.Admit(requests_[2].MakeTask(1, TaskPriority::kHigh)).ok());
-  EXPECT_EQ(TakeOne()->completion, &requests_[2]);
-  EXPECT_EQ(TakeOne()->completion, &requests_[1]);
-  EXPECT_EQ(TakeOne()->completion, &requests_[0]);
+  ASSERT_TRUE(queue_.Submit(requests_[0].MakeTask(1, TaskPriority::kLow)).ok());
+  ASSERT_TRUE(queue_.Submit(requests_[1].MakeTask(1, TaskPriority::kNormal)).ok());
+  ASSERT_TRUE(queue_.Submit(requests_[2].MakeTask(1, TaskPriority::kHigh)).ok());
+  EXPECT_EQ(TakeOne()->request.completion, &requests_[2]);
+  EXPECT_EQ(TakeOne()->request.completion, &requests_[1]);
+  EXPECT_EQ(TakeOne()->request.completion, &requests_[0]);
 }
 
 // Records the requests that it runs, and may call an action meanwhile.
-class RecordingRunner final : public DirectRunner {
- public:
-  void RunDirectly(std::unique_ptr<Task> task) override {
-    ran.push_back(task->completion);
+struct RecordingRunner {
+  void operator()(std::unique_ptr<Task> task) {
+    ran.push_back(task->request.completion);
     if (meanwhile) meanwhile();
     task->Drop(absl::OkStatus());
   }
@@ -76,95 +76,91 @@ class RecordingRunner final : public DirectRunner {
 
 TEST_F(AdmitTest, ASmallRequestRunsAtOnceWhileNothingWaits) {
   RecordingRunner runner;
-  queue_.SetDirectRunner(&runner);
+  queue_.SetDirectRunner(std::ref(runner));
   runner.meanwhile = [this] {
     if (requests_[1].ends > 0) return;
-    EXPECT_TRUE(queue_.Admit(requests_[1].MakeTask()).ok());  // waits: one at a time
+    EXPECT_TRUE(queue_.Submit(requests_[1].MakeTask()).ok());  // waits: one at a time
     EXPECT_EQ(queue_.waiting_requests(), 1);
   };
-  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask()).ok());
+  ASSERT_TRUE(queue_.Submit(requests_[0].MakeTask()).ok());
   EXPECT_THAT(runner.ran, ElementsAre(&requests_[0]));
-  ASSERT_TRUE(queue_.Admit(requests_[2].MakeTask()).ok());  // after the waiting ones
-  EXPECT_EQ(TakeOne()->completion, &requests_[1]);
-  EXPECT_EQ(TakeOne()->completion, &requests_[2]);
+  ASSERT_TRUE(queue_.Submit(requests_[2].MakeTask()).ok());  // after the waiting ones
+  EXPECT_EQ(TakeOne()->request.completion, &requests_[1]);
+  EXPECT_EQ(TakeOne()->request.completion, &requests_[2]);
   runner.meanwhile = nullptr;
-  ASSERT_TRUE(queue_.Admit(requests_[3].MakeTask()).ok());
+  ASSERT_TRUE(queue_.Submit(requests_[3].MakeTask()).ok());
   EXPECT_THAT(runner.ran, ElementsAre(&requests_[0], &requests_[3]));
 }
 
 TEST_F(AdmitTest, ALargeRequestNeverRunsOnItsCallersThread) {
-  AdmissionQueue::Options options;
+  Scheduler::Options options;
   options.direct_bytes = 10;
-  AdmissionQueue queue(options, &clock_, &metrics_);
+  Scheduler queue(options, &clock_, &metrics_);
   RecordingRunner runner;
-  queue.SetDirectRunner(&runner);
-  ASSERT_TRUE(queue.Admit(requests_[0].MakeTask(11)).ok());
+  queue.SetDirectRunner(std::ref(runner));
+  ASSERT_TRUE(queue.Submit(requests_[0].MakeTask(11)).ok());
   EXPECT_EQ(queue.waiting_requests(), 1);
   EXPECT_TRUE(runner.ran.empty());
 }
 
-TEST_F(AdmitTest, WhatIsSmallAndInlineRunsOnTheHostWhateverWaits) {
-  AdmissionQueue::Options options;
+TEST_F(AdmitTest, WhatIsPlannedForTheHostRunsThereWhateverWaits) {
+  Scheduler::Options options;
   options.max_requests = 1;
-  options.host_bytes = 10;
-  AdmissionQueue queue(options, &clock_, &metrics_);
+  Scheduler queue(options, &clock_, &metrics_);
   RecordingRunner device, host;
-  queue.SetDirectRunner(&device);
-  queue.SetHostRunner(&host);
-  const auto make = [this](size_t i, int64_t bytes, bool is_inline) {
-    std::unique_ptr<Task> task = requests_[i].MakeTask(bytes);
-    task->is_inline = is_inline;
+  queue.SetDirectRunner(std::ref(device));
+  queue.SetHostRunner(std::ref(host));
+  const auto make = [this](size_t i, Strategy strategy) {
+    std::unique_ptr<Task> task = requests_[i].MakeTask(20'000);
+    task->plan.strategy = strategy;
     return task;
   };
-  ASSERT_TRUE(queue.Admit(make(0, 100'000, true)).ok());
+  ASSERT_TRUE(queue.Submit(make(0, Strategy::kDevice)).ok());
   EXPECT_EQ(queue.waiting_requests(), 1);  // there is room for no more
   host.meanwhile = [&] {
     if (host.ran.size() > 1) return;
-    EXPECT_TRUE(queue.Admit(make(2, 10, true)).ok());  // while the first one runs
+    EXPECT_TRUE(queue.Submit(make(2, Strategy::kHost)).ok());  // while the first one runs
   };
-  EXPECT_TRUE(queue.Admit(make(1, 10, true)).ok());
+  EXPECT_TRUE(queue.Submit(make(1, Strategy::kHost)).ok());
   EXPECT_THAT(host.ran, ElementsAre(&requests_[1], &requests_[2]));
-  EXPECT_EQ(queue.Admit(make(3, 11, true)).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(queue.Admit(make(4, 10, false)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(queue.Submit(make(3, Strategy::kBatched)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(queue.Submit(make(4, Strategy::kDevice)).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(device.ran.empty());
 }
 
 TEST_F(AdmitTest, NothingRunsOnTheHostThatIsNotWantedOrOfAClosedQueue) {
-  AdmissionQueue::Options options;
-  options.host_bytes = 10;
-  AdmissionQueue queue(options, &clock_, &metrics_);
+  Scheduler queue({}, &clock_, &metrics_);
   RecordingRunner host;
-  queue.SetHostRunner(&host);
+  queue.SetHostRunner(std::ref(host));
   std::unique_ptr<Task> late = requests_[0].MakeTask();
-  late->is_inline = true;
-  late->deadline = clock_.Now();
-  EXPECT_EQ(queue.Admit(std::move(late)).code(), absl::StatusCode::kDeadlineExceeded);
+  late->plan.strategy = Strategy::kHost;
+  late->request.deadline = clock_.Now();
+  EXPECT_EQ(queue.Submit(std::move(late)).code(), absl::StatusCode::kDeadlineExceeded);
   queue.Close(absl::UnavailableError("closed"));
   std::unique_ptr<Task> refused = requests_[1].MakeTask();
-  refused->is_inline = true;
-  EXPECT_EQ(queue.Admit(std::move(refused)).code(), absl::StatusCode::kUnavailable);
+  refused->plan.strategy = Strategy::kHost;
+  EXPECT_EQ(queue.Submit(std::move(refused)).code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(host.ran.empty());
 }
 
 TEST_F(AdmitTest, AClosedQueueRunsNothingDirectly) {
   RecordingRunner runner;
-  queue_.SetDirectRunner(&runner);
+  queue_.SetDirectRunner(std::ref(runner));
   queue_.Close(absl::UnavailableError("closed"));
-  EXPECT_EQ(queue_.Admit(requests_[0].MakeTask()).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(queue_.Submit(requests_[0].MakeTask()).code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(runner.ran.empty());
 }
 
 TEST_F(AdmitTest, SmallTasksWaitForOneOfTheTakersThatMayHaveThem) {
-  AdmissionQueue::Options options;
-  options.small_bytes = 10;
+  Scheduler::Options options;
   options.small_takers = 1;
   options.direct_bytes = 0;
-  AdmissionQueue queue(options, &clock_, &metrics_);
-  const auto take = [&queue] { return queue.Take(0, BatchRule{9}, [](const Task&, const Task&) { return true; }); };
-  ASSERT_TRUE(queue.Admit(requests_[0].MakeTask(10)).ok());
+  Scheduler queue(options, &clock_, &metrics_);
+  const auto take = [&queue] { return queue.NextBatch(0); };
+  ASSERT_TRUE(queue.Submit(requests_[0].MakeTask(10)).ok());
   auto first = take();
-  ASSERT_TRUE(queue.Admit(requests_[1].MakeTask(10)).ok());
-  ASSERT_TRUE(queue.Admit(requests_[2].MakeTask(10)).ok());
+  ASSERT_TRUE(queue.Submit(requests_[1].MakeTask(10)).ok());
+  ASSERT_TRUE(queue.Submit(requests_[2].MakeTask(10)).ok());
   absl::Notification taken;
   std::vector<std::unique_ptr<Task>> second;
   std::thread taker([&] {
@@ -176,56 +172,56 @@ TEST_F(AdmitTest, SmallTasksWaitForOneOfTheTakersThatMayHaveThem) {
   taker.join();
   EXPECT_EQ(second.size(), 2U) << "what came meanwhile is a batch";
   // A large request passes.
-  ASSERT_TRUE(queue.Admit(requests_[3].MakeTask(11)).ok());
+  ASSERT_TRUE(queue.Submit(requests_[3].MakeTask(100'000)).ok());
   EXPECT_EQ(take().size(), 1U);
 }
 
 TEST_F(AdmitTest, RefusesMoreRequestsThanAllowedAndLeavesTheTaskToTheCaller) {
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(queue_.Admit(requests_[i].MakeTask()).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(queue_.Submit(requests_[i].MakeTask()).ok());
   std::unique_ptr<Task> task = requests_[3].MakeTask();
-  const absl::Status refused = queue_.Admit(std::move(task));
+  const absl::Status refused = queue_.Submit(std::move(task));
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_GT(RetryDelay(refused), absl::ZeroDuration());
   EXPECT_NE(task, nullptr);
   EXPECT_EQ(requests_[3].ends, 0);
   TakeOne();
-  EXPECT_TRUE(queue_.Admit(std::move(task)).ok());
+  EXPECT_TRUE(queue_.Submit(std::move(task)).ok());
   EXPECT_EQ(task, nullptr);
 }
 
 TEST_F(AdmitTest, RefusesMoreBytesThanAllowedUntilBytesLeft) {
-  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask(60, TaskPriority::kHigh)).ok());
+  ASSERT_TRUE(queue_.Submit(requests_[0].MakeTask(60, TaskPriority::kHigh)).ok());
   std::unique_ptr<Task> task = requests_[1].MakeTask(41, TaskPriority::kHigh);
-  EXPECT_EQ(queue_.Admit(std::move(task)).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_TRUE(queue_.Admit(requests_[2].MakeTask(40, TaskPriority::kHigh)).ok());
+  EXPECT_EQ(queue_.Submit(std::move(task)).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(queue_.Submit(requests_[2].MakeTask(40, TaskPriority::kHigh)).ok());
   TakeOne();
-  EXPECT_TRUE(queue_.Admit(std::move(task)).ok());
+  EXPECT_TRUE(queue_.Submit(std::move(task)).ok());
 }
 
 TEST_F(AdmitTest, BytesThatWouldOverflowAreRefused) {
-  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask(1)).ok());
-  EXPECT_EQ(queue_.Admit(requests_[1].MakeTask(std::numeric_limits<int64_t>::max())).code(),
+  ASSERT_TRUE(queue_.Submit(requests_[0].MakeTask(1)).ok());
+  EXPECT_EQ(queue_.Submit(requests_[1].MakeTask(std::numeric_limits<int64_t>::max())).code(),
             absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(AdmitTest, RefusesADeadlineThatPassed) {
   std::unique_ptr<Task> task = requests_[0].MakeTask();
-  task->deadline = clock_.Now();
-  EXPECT_EQ(queue_.Admit(std::move(task)).code(), absl::StatusCode::kDeadlineExceeded);
+  task->request.deadline = clock_.Now();
+  EXPECT_EQ(queue_.Submit(std::move(task)).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_NE(task, nullptr);
 }
 
 TEST_F(AdmitTest, RefusesACallThatWasCancelled) {
   requests_[0].cancelled = true;
-  EXPECT_EQ(queue_.Admit(requests_[0].MakeTask()).code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(queue_.Submit(requests_[0].MakeTask()).code(), absl::StatusCode::kCancelled);
 }
 
 TEST_F(AdmitTest, SweepEndsWhatIsLateOrCancelledAndKeepsTheOrderOfTheRest) {
   std::unique_ptr<Task> late = requests_[0].MakeTask(10);
-  late->deadline = clock_.Now() + seconds(5);
-  ASSERT_TRUE(queue_.Admit(std::move(late)).ok());
-  ASSERT_TRUE(queue_.Admit(requests_[1].MakeTask(10)).ok());
-  ASSERT_TRUE(queue_.Admit(requests_[2].MakeTask(10)).ok());
+  late->request.deadline = clock_.Now() + seconds(5);
+  ASSERT_TRUE(queue_.Submit(std::move(late)).ok());
+  ASSERT_TRUE(queue_.Submit(requests_[1].MakeTask(10)).ok());
+  ASSERT_TRUE(queue_.Submit(requests_[2].MakeTask(10)).ok());
   queue_.Sweep();
   EXPECT_EQ(queue_.waiting_requests(), 3);
   clock_.Advance(seconds(5));
@@ -235,14 +231,14 @@ TEST_F(AdmitTest, SweepEndsWhatIsLateOrCancelledAndKeepsTheOrderOfTheRest) {
   EXPECT_EQ(requests_[1].status.code(), absl::StatusCode::kCancelled);
   EXPECT_EQ(requests_[0].ends + requests_[1].ends, 2);
   EXPECT_EQ(queue_.waiting_requests(), 1);
-  EXPECT_TRUE(queue_.Admit(requests_[3].MakeTask(77)).ok()) << "the swept bytes must be free again";
-  EXPECT_EQ(TakeOne()->completion, &requests_[2]);
+  EXPECT_TRUE(queue_.Submit(requests_[3].MakeTask(77)).ok()) << "the swept bytes must be free again";
+  EXPECT_EQ(TakeOne()->request.completion, &requests_[2]);
 }
 
 TEST_F(AdmitTest, ADeadlineComesBeforeTheCancellationThatItCauses) {
   std::unique_ptr<Task> task = requests_[0].MakeTask();
-  task->deadline = clock_.Now() + seconds(1);
-  ASSERT_TRUE(queue_.Admit(std::move(task)).ok());
+  task->request.deadline = clock_.Now() + seconds(1);
+  ASSERT_TRUE(queue_.Submit(std::move(task)).ok());
   clock_.Advance(seconds(1));
   requests_[0].cancelled = true;
   queue_.Sweep();
@@ -250,19 +246,19 @@ TEST_F(AdmitTest, ADeadlineComesBeforeTheCancellationThatItCauses) {
 }
 
 TEST_F(AdmitTest, CloseRefusesNewTasksAndHandsOutWhatWaits) {
-  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask()).ok());
+  ASSERT_TRUE(queue_.Submit(requests_[0].MakeTask()).ok());
   queue_.Close(RetryLater(v1::ERROR_REASON_DRAINING, "draining", absl::Seconds(5)));
   std::unique_ptr<Task> task = requests_[1].MakeTask();
-  const absl::Status refused = queue_.Admit(std::move(task));
+  const absl::Status refused = queue_.Submit(std::move(task));
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(RetryDelay(refused), absl::Seconds(5));
   EXPECT_NE(task, nullptr);
-  EXPECT_EQ(TakeOne()->completion, &requests_[0]);
+  EXPECT_EQ(TakeOne()->request.completion, &requests_[0]);
   EXPECT_EQ(TakeOne(), nullptr);
 }
 
 TEST_F(AdmitTest, AbortEndsWhatWaits) {
-  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask()).ok());
+  ASSERT_TRUE(queue_.Submit(requests_[0].MakeTask()).ok());
   queue_.Abort(absl::UnavailableError("gone"));
   EXPECT_EQ(requests_[0].ends, 1);
   EXPECT_EQ(requests_[0].status.code(), absl::StatusCode::kUnavailable);
@@ -272,10 +268,10 @@ TEST_F(AdmitTest, AbortEndsWhatWaits) {
 TEST_F(AdmitTest, TakeWaitsForATask) {
   std::unique_ptr<Task> taken;
   std::thread taker([&] { taken = TakeOne(); });
-  ASSERT_TRUE(queue_.Admit(requests_[0].MakeTask()).ok());
+  ASSERT_TRUE(queue_.Submit(requests_[0].MakeTask()).ok());
   taker.join();
   ASSERT_NE(taken, nullptr);
-  EXPECT_EQ(taken->completion, &requests_[0]);
+  EXPECT_EQ(taken->request.completion, &requests_[0]);
 }
 
 TEST_F(AdmitTest, CloseWakesTakers) {
@@ -286,19 +282,20 @@ TEST_F(AdmitTest, CloseWakesTakers) {
 }
 
 TEST_F(AdmitTest, RetryDelayFollowsTheMeasuredRate) {
-  AdmissionQueue::Options options;
+  Scheduler::Options options;
   options.max_requests = 100;
   options.max_bytes = 100'000'000;
+  options.batch_requests = 1;
   // 10 MB leave every second, and 100 MB wait.
   std::array<RecordedRequest, 21> requests;
-  AdmissionQueue queue(options, &clock_, &metrics_);
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.Admit(requests[i].MakeTask(10'000'000, TaskPriority::kHigh)).ok());
+  Scheduler queue(options, &clock_, &metrics_);
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.Submit(requests[i].MakeTask(10'000'000, TaskPriority::kHigh)).ok());
   for (int i = 0; i < 10; ++i) {
     clock_.Advance(seconds(1));
-    queue.Take(0, BatchRule{}, [](const Task&, const Task&) { return false; });
-    ASSERT_TRUE(queue.Admit(requests[10 + i].MakeTask(10'000'000, TaskPriority::kHigh)).ok());
+    queue.NextBatch(0);
+    ASSERT_TRUE(queue.Submit(requests[10 + i].MakeTask(10'000'000, TaskPriority::kHigh)).ok());
   }
-  const absl::Duration delay = RetryDelay(queue.Admit(requests[20].MakeTask(1, TaskPriority::kHigh)));
+  const absl::Duration delay = RetryDelay(queue.Submit(requests[20].MakeTask(1, TaskPriority::kHigh)));
   EXPECT_GT(delay, absl::Seconds(9));
   EXPECT_LT(delay, absl::Seconds(11));
 }
@@ -324,47 +321,48 @@ TEST(DrainRate, StaysWithinItsBounds) {
   EXPECT_EQ(rate.RetryDelay(0), absl::Milliseconds(10));
 }
 
-class BatcherTest : public AdmitTest {
+class BatchTest : public AdmitTest {
  protected:
-  std::vector<const Completion*> Next(Batcher& batcher) {
+  std::vector<const Completion*> Next() {
     std::vector<const Completion*> order;
-    for (const auto& task : batcher.Next(0)) order.push_back(task->completion);
+    for (const auto& task : batching_.NextBatch(0)) order.push_back(task->request.completion);
     return order;
   }
-  AdmissionQueue roomy_{AdmissionQueue::Options{}, &clock_, &metrics_};
+  static Scheduler::Options Batches() {
+    Scheduler::Options options;
+    options.batch_requests = 3;
+    return options;
+  }
+  Scheduler batching_{Batches(), &clock_, &metrics_};
 };
 
-TEST_F(BatcherTest, SmallRequestsOfOneOperatorShareALease) {
-  Batcher batcher(Batcher::Options{/*max_tasks=*/3, /*small_bytes=*/10}, &roomy_);
-  for (int i = 0; i < 4; ++i) ASSERT_TRUE(roomy_.Admit(requests_[i].MakeTask(10)).ok());
-  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[0], &requests_[1], &requests_[2]));
-  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[3]));
+TEST_F(BatchTest, SmallRequestsOfOneOperatorShareALease) {
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(batching_.Submit(requests_[i].MakeTask(10)).ok());
+  EXPECT_THAT(Next(), ElementsAre(&requests_[0], &requests_[1], &requests_[2]));
+  EXPECT_THAT(Next(), ElementsAre(&requests_[3]));
 }
 
-TEST_F(BatcherTest, LargeRequestsHaveALeaseOfTheirOwn) {
-  Batcher batcher(Batcher::Options{/*max_tasks=*/3, /*small_bytes=*/10}, &roomy_);
-  ASSERT_TRUE(roomy_.Admit(requests_[0].MakeTask(10)).ok());
-  ASSERT_TRUE(roomy_.Admit(requests_[1].MakeTask(11)).ok());
-  ASSERT_TRUE(roomy_.Admit(requests_[2].MakeTask(10)).ok());
-  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[0]));
-  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[1]));
-  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[2]));
+TEST_F(BatchTest, LargeRequestsHaveALeaseOfTheirOwn) {
+  ASSERT_TRUE(batching_.Submit(requests_[0].MakeTask(10)).ok());
+  ASSERT_TRUE(batching_.Submit(requests_[1].MakeTask(100'000)).ok());
+  ASSERT_TRUE(batching_.Submit(requests_[2].MakeTask(10)).ok());
+  EXPECT_THAT(Next(), ElementsAre(&requests_[0]));
+  EXPECT_THAT(Next(), ElementsAre(&requests_[1]));
+  EXPECT_THAT(Next(), ElementsAre(&requests_[2]));
 }
 
-TEST_F(BatcherTest, OperatorsAndPrioritiesAreNotMixed) {
-  Batcher batcher(Batcher::Options{/*max_tasks=*/8, /*small_bytes=*/10}, &roomy_);
-  ASSERT_TRUE(roomy_.Admit(requests_[0].MakeTask(1, TaskPriority::kHigh, Operator::kSort)).ok());
-  ASSERT_TRUE(roomy_.Admit(requests_[1].MakeTask(1, TaskPriority::kNormal, Operator::kSort)).ok());
-  ASSERT_TRUE(roomy_.Admit(requests_[2].MakeTask(1, TaskPriority::kNormal, Operator::kMerge)).ok());
-  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[0]));
-  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[1]));
-  EXPECT_THAT(Next(batcher), ElementsAre(&requests_[2]));
+TEST_F(BatchTest, OperatorsAndPrioritiesAreNotMixed) {
+  ASSERT_TRUE(batching_.Submit(requests_[0].MakeTask(1, TaskPriority::kHigh, Operator::kSort)).ok());
+  ASSERT_TRUE(batching_.Submit(requests_[1].MakeTask(1, TaskPriority::kNormal, Operator::kSort)).ok());
+  ASSERT_TRUE(batching_.Submit(requests_[2].MakeTask(1, TaskPriority::kNormal, Operator::kMerge)).ok());
+  EXPECT_THAT(Next(), ElementsAre(&requests_[0]));
+  EXPECT_THAT(Next(), ElementsAre(&requests_[1]));
+  EXPECT_THAT(Next(), ElementsAre(&requests_[2]));
 }
 
-TEST_F(BatcherTest, EndsWhenTheSourceEnds) {
-  Batcher batcher(Batcher::Options{}, &roomy_);
-  roomy_.Close(absl::UnavailableError("closed"));
-  EXPECT_TRUE(batcher.Next(0).empty());
+TEST_F(BatchTest, EndsWhenTheSourceEnds) {
+  batching_.Close(absl::UnavailableError("closed"));
+  EXPECT_TRUE(batching_.NextBatch(0).empty());
 }
 
 }  // namespace

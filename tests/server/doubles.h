@@ -3,6 +3,7 @@
 #ifndef CORANK_TESTS_SERVER_DOUBLES_H_
 #define CORANK_TESTS_SERVER_DOUBLES_H_
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -16,6 +17,7 @@
 #include "absl/synchronization/notification.h"
 #include "kernels/engine/engine.h"
 #include "server/base/clock.h"
+#include "server/plan/planner.h"
 #include "server/run/engine_choice.h"
 #include "server/run/task.h"
 
@@ -125,11 +127,14 @@ class RecordedRequest final : public Completion {
   std::unique_ptr<Task> MakeTask(std::unique_ptr<Operation> operation, int64_t bytes = 1,
                                  TaskPriority priority = TaskPriority::kNormal) {
     auto task = std::make_unique<Task>();
-    task->operation = std::move(operation);
-    task->priority = priority;
-    task->bytes = bytes;
-    task->cancelled = &cancelled;
-    task->completion = this;
+    task->plan.operation = std::move(operation);
+    task->plan.work_bytes = std::max(bytes, task->plan.operation->work_bytes());
+    task->plan.strategy =
+        task->plan.work_bytes <= PlannerOptions().small_bytes ? Strategy::kBatched : Strategy::kDevice;
+    task->request.priority = priority;
+    task->request.bytes = bytes;
+    task->request.cancelled = &cancelled;
+    task->request.completion = this;
     return task;
   }
 

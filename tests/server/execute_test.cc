@@ -31,7 +31,7 @@ using ::testing::Not;
 TEST_F(LanePoolTest, RunsThePhasesInOrderAndReportsThem) {
   PuppetEngine engine;
   auto task = request_.MakeTask(SortOf(keys_, 4));
-  task->arrival = clock_.Now();
+  task->request.arrival = clock_.Now();
   clock_.Advance(std::chrono::nanoseconds(70));
   work_.Add(std::move(task));
   RunAll(engine);
@@ -136,7 +136,7 @@ TEST_F(LanePoolTest, DoesNotStartWhatIsNotWanted) {
   request_.cancelled = true;
   work_.Add(request_.MakeTask());
   auto late = second_.MakeTask();
-  late->deadline = clock_.Now();
+  late->request.deadline = clock_.Now();
   work_.Add(std::move(late));
   RunAll(engine);
   EXPECT_EQ(request_.status.code(), absl::StatusCode::kCancelled);
@@ -162,7 +162,7 @@ TEST_F(LanePoolTest, LateAfterTheKernelsIsNotDownloaded) {
     return absl::OkStatus();
   });
   auto task = request_.MakeTask(SortOf(keys_, 4));
-  task->deadline = clock_.Now() + std::chrono::seconds(1);
+  task->request.deadline = clock_.Now() + std::chrono::seconds(1);
   work_.Add(std::move(task));
   RunAll(engine);
   EXPECT_EQ(request_.status.code(), absl::StatusCode::kDeadlineExceeded);

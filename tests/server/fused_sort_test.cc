@@ -1,6 +1,4 @@
 // Small sorts that run as one: each member gets the same result as alone.
-#include "server/run/batched_ops.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,6 +13,7 @@
 
 #include "kernels/cpu/cpu_engine.h"
 #include "kernels/engine/forwarding_engine.h"
+#include "server/run/batched_ops.h"
 #include "server/run/device_ops/sort.h"
 
 namespace corank::testing {

@@ -24,7 +24,7 @@ class HostRequestsTest : public ::testing::Test {
  protected:
   void Start(int64_t host_bytes = kHostBytes) {
     Server::Options options = TestOptions();
-    options.queue.host_bytes = host_bytes;
+    options.host_bytes = host_bytes;
     options.queue.max_requests = 1;
     options.arrays.max_bytes = 100'000;
     auto [puppet, engine] = MakePuppet(nullptr, EngineKind::kCuda);

@@ -14,8 +14,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "server/run/lane_pool.h"
 #include "server/run/device_ops/sort.h"
+#include "server/run/lane_pool.h"
 #include "tests/server/doubles.h"
 
 namespace corank::testing {
@@ -32,7 +32,7 @@ class GivenWork final : public WorkSource {
     batches_.emplace_back();
     batches_.back().push_back(std::move(task));
   }
-  std::vector<std::unique_ptr<Task>> Next(int) override {
+  std::vector<std::unique_ptr<Task>> NextBatch(int) override {
     absl::MutexLock lock(&mutex_);
     const auto knows = [this] { return !open_ || !batches_.empty(); };
     mutex_.Await(absl::Condition(&knows));

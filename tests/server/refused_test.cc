@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "server/schedule/admission_queue.h"
+#include "server/schedule/scheduler.h"
 #include "tests/server/doubles.h"
 #include "tests/server/messages.h"
 #include "tests/server/running_server.h"
@@ -47,11 +47,11 @@ class RefusedByTheQueue : public ::testing::Test {
     caller->tenant = tenant;
     requests_.push_back(std::make_unique<RecordedRequest>());
     auto task = requests_.back()->MakeTask(bytes, TaskPriority::kHigh);
-    task->caller = std::move(caller);
-    return queue_->Admit(std::move(task)).ok();
+    task->request.caller = std::move(caller);
+    return queue_->Submit(std::move(task)).ok();
   }
-  void Open(const AdmissionQueue::Options& options) {
-    queue_ = std::make_unique<AdmissionQueue>(options, &clock_, &metrics_, &memory_, &devices_);
+  void Open(const Scheduler::Options& options) {
+    queue_ = std::make_unique<Scheduler>(options, &clock_, &metrics_, &memory_, &devices_);
   }
 
   FakeClock clock_;
@@ -60,11 +60,11 @@ class RefusedByTheQueue : public ::testing::Test {
   const DeviceSet devices_{{&engine_}};
   DeviceMemory memory_{{/*limit_bytes=*/int64_t{1} << 30, /*lane_bytes=*/int64_t{64} << 20, /*limits=*/{}}};
   std::vector<std::unique_ptr<RecordedRequest>> requests_;
-  std::unique_ptr<AdmissionQueue> queue_;
+  std::unique_ptr<Scheduler> queue_;
 };
 
 TEST_F(RefusedByTheQueue, ForTooManyRequests) {
-  AdmissionQueue::Options options;
+  Scheduler::Options options;
   options.max_requests = 2;
   Open(options);
   EXPECT_TRUE(Admit(1) && Admit(1));
@@ -74,7 +74,7 @@ TEST_F(RefusedByTheQueue, ForTooManyRequests) {
 }
 
 TEST_F(RefusedByTheQueue, ForTooManyBytes) {
-  AdmissionQueue::Options options;
+  Scheduler::Options options;
   options.max_bytes = 100;
   Open(options);
   EXPECT_TRUE(Admit(60));
@@ -83,7 +83,7 @@ TEST_F(RefusedByTheQueue, ForTooManyBytes) {
 }
 
 TEST_F(RefusedByTheQueue, ForTheTenantsPart) {
-  AdmissionQueue::Options options;
+  Scheduler::Options options;
   options.tenant_max_requests = 2;
   options.tenant_max_bytes = 100;
   Open(options);
@@ -97,23 +97,24 @@ TEST_F(RefusedByTheQueue, ForTheTenantsPart) {
 TEST_F(RefusedByTheQueue, ForDeviceMemory) {
   Open({});
   RecordedRequest request;
-  EXPECT_FALSE(queue_->Admit(request.MakeTask(std::make_unique<LargeOperation>(), 1 << 20)).ok());
+  auto task = request.MakeTask(std::make_unique<LargeOperation>(), 1 << 20);
+  task->plan.need = NeedOf(*task->plan.operation, task->plan.strategy, devices_);
+  EXPECT_FALSE(queue_->Submit(std::move(task)).ok());
   EXPECT_THAT(Refused(metrics_), UnorderedElementsAre(Pair("memory", 1)));
 }
 
 TEST_F(RefusedByTheQueue, ForADeadlineThatCannotBeKept) {
   Open({});
-  const BatchRule alone;
   for (int i = 0; i < 10; ++i) {  // ten seconds each
     ASSERT_TRUE(Admit(1000));
-    auto taken = queue_->Take(0, alone, [](const Task&, const Task&) { return false; });
+    auto taken = queue_->NextBatch(0);
     clock_.Advance(std::chrono::seconds(10));
     taken.front()->lease->CountServed();
   }
   RecordedRequest request;
   auto task = request.MakeTask(1000);
-  task->deadline = clock_.Now() + std::chrono::seconds(1);
-  EXPECT_EQ(queue_->Admit(std::move(task)).code(), absl::StatusCode::kDeadlineExceeded);
+  task->request.deadline = clock_.Now() + std::chrono::seconds(1);
+  EXPECT_EQ(queue_->Submit(std::move(task)).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(Refused(metrics_), UnorderedElementsAre(Pair("late", 1)));
 }
 

@@ -49,7 +49,7 @@ class SeveralDevicesTest : public ::testing::Test {
   void Start(int devices = 2, bool directly = false) {
     Server::Options options = TestOptions();
     if (!directly) options.queue.direct_bytes = 0;
-    options.batch.max_tasks = 1;        // otherwise a lane that starts before the others would take a burst
+    options.queue.batch_requests = 1;   // otherwise a lane that starts before the others would take a burst
     options.arrays.max_bytes = 40'000;  // 10,000 elements on each device
     options.on_device_lost = [this] { all_lost_.Notify(); };
     std::vector<ChosenEngine> engines;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "server/base/errors.h"
-#include "server/schedule/admission_queue.h"
+#include "server/schedule/scheduler.h"
 #include "tests/server/doubles.h"
 
 namespace corank::testing {
@@ -31,10 +31,9 @@ class NeedyOperation final : public Operation {
   const std::function<int64_t(const Engine&)> bytes_;
 };
 
-class RecordingRunner final : public DirectRunner {
- public:
-  void RunDirectly(std::unique_ptr<Task> task) override {
-    ran.push_back(task->completion);
+struct RecordingRunner {
+  void operator()(std::unique_ptr<Task> task) {
+    ran.push_back(task->request.completion);
     if (meanwhile) std::exchange(meanwhile, nullptr)();
     task->Drop(absl::OkStatus());
   }
@@ -44,25 +43,28 @@ class RecordingRunner final : public DirectRunner {
 
 class SeveralQueueTest : public ::testing::Test {
  protected:
-  static AdmissionQueue::Options QueueOptions() {
-    AdmissionQueue::Options options;
+  static Scheduler::Options QueueOptions() {
+    Scheduler::Options options;
     options.direct_bytes = 10;
+    options.batch_requests = 1;
     return options;
   }
   std::unique_ptr<Task> Anywhere(int64_t bytes = 100) { return requests_.emplace_back().MakeTask(bytes); }
   std::unique_ptr<Task> OnlyOn(int device, int64_t bytes = 100) {
     auto task = Anywhere(bytes);
-    task->devices = DeviceSet::Only(device);
+    task->plan.devices = DeviceSet::Only(device);
     return task;
   }
   std::unique_ptr<Task> Needy(int64_t bytes) { return Needy(bytes, bytes); }
   // Needs this much memory on either device.
   std::unique_ptr<Task> Needy(int64_t first, int64_t second) {
     const auto bytes = [this, first, second](const Engine& engine) { return &engine == &first_ ? first : second; };
-    return requests_.emplace_back().MakeTask(std::make_unique<NeedyOperation>(bytes), 100'000);
+    auto task = requests_.emplace_back().MakeTask(std::make_unique<NeedyOperation>(bytes), 100'000);
+    task->plan.need = NeedOf(*task->plan.operation, task->plan.strategy, devices_);
+    return task;
   }
   std::unique_ptr<Task> Take(int device) {
-    auto tasks = queue_.Take(device, BatchRule{}, [](const Task&, const Task&) { return false; });
+    auto tasks = queue_.NextBatch(device);
     return tasks.empty() ? nullptr : std::move(tasks.front());
   }
 
@@ -72,21 +74,21 @@ class SeveralQueueTest : public ::testing::Test {
   PuppetEngine first_, second_;
   DeviceSet devices_{{&first_, &second_}};
   DeviceMemory memory_{{/*limit_bytes=*/100, /*lane_bytes=*/0, /*limits=*/{100, 300}}};
-  AdmissionQueue queue_{QueueOptions(), &clock_, &metrics_, &memory_, &devices_};
+  Scheduler queue_{QueueOptions(), &clock_, &metrics_, &memory_, &devices_};
 };
 
 TEST_F(SeveralQueueTest, TheFirstDeviceThatAsksGetsWorkAndPinnedWorkWaitsForItsOwn) {
-  ASSERT_TRUE(queue_.Admit(OnlyOn(1)).ok());
-  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
-  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
-  EXPECT_EQ(Take(0)->completion, &requests_[1]);
-  EXPECT_EQ(Take(1)->completion, &requests_[0]);
-  EXPECT_EQ(Take(1)->completion, &requests_[2]);
+  ASSERT_TRUE(queue_.Submit(OnlyOn(1)).ok());
+  ASSERT_TRUE(queue_.Submit(Anywhere()).ok());
+  ASSERT_TRUE(queue_.Submit(Anywhere()).ok());
+  EXPECT_EQ(Take(0)->request.completion, &requests_[1]);
+  EXPECT_EQ(Take(1)->request.completion, &requests_[0]);
+  EXPECT_EQ(Take(1)->request.completion, &requests_[2]);
 }
 
 TEST_F(SeveralQueueTest, EachDeviceHasItsOwnBudget) {
-  ASSERT_TRUE(queue_.Admit(Needy(60)).ok());
-  ASSERT_TRUE(queue_.Admit(Needy(60)).ok());
+  ASSERT_TRUE(queue_.Submit(Needy(60)).ok());
+  ASSERT_TRUE(queue_.Submit(Needy(60)).ok());
   const auto first = Take(0), second = Take(1);
   EXPECT_EQ(first->device_bytes, 60);
   EXPECT_EQ(second->device_bytes, 60);
@@ -95,102 +97,100 @@ TEST_F(SeveralQueueTest, EachDeviceHasItsOwnBudget) {
 }
 
 TEST_F(SeveralQueueTest, WorkGoesWhereItsMemoryIs) {
-  ASSERT_TRUE(queue_.Admit(Needy(200)).ok());
-  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
-  EXPECT_EQ(Take(0)->completion, &requests_[1]) << "the first device has not enough memory for the first task";
-  EXPECT_EQ(Take(1)->completion, &requests_[0]);
-  const absl::Status refused = queue_.Admit(Needy(301));
+  ASSERT_TRUE(queue_.Submit(Needy(200)).ok());
+  ASSERT_TRUE(queue_.Submit(Anywhere()).ok());
+  EXPECT_EQ(Take(0)->request.completion, &requests_[1]) << "the first device has not enough memory for the first task";
+  EXPECT_EQ(Take(1)->request.completion, &requests_[0]);
+  const absl::Status refused = queue_.Submit(Needy(301));
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("--device-budget-bytes is 300"));
 }
 
 TEST_F(SeveralQueueTest, ANeedIsThatOfTheDevicesThatHaveIt) {
-  ASSERT_TRUE(queue_.Admit(Needy(400, 250)).ok());
+  ASSERT_TRUE(queue_.Submit(Needy(400, 250)).ok());
   EXPECT_EQ(Take(1)->device_bytes, 250) << "the first, which needs more, has not enough in any case";
-  ASSERT_TRUE(queue_.Admit(Needy(90, 250)).ok());
-  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
-  EXPECT_EQ(Take(0)->completion, &requests_[2]) << "the first device does not have the need of the second";
-  EXPECT_EQ(Take(1)->completion, &requests_[1]);
+  ASSERT_TRUE(queue_.Submit(Needy(90, 250)).ok());
+  ASSERT_TRUE(queue_.Submit(Anywhere()).ok());
+  EXPECT_EQ(Take(0)->request.completion, &requests_[2]) << "the first device does not have the need of the second";
+  EXPECT_EQ(Take(1)->request.completion, &requests_[1]);
 }
 
 TEST_F(SeveralQueueTest, ALostDeviceHasNoMemory) {
   devices_.Lose(1);
-  EXPECT_EQ(queue_.Admit(Needy(200)).code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_TRUE(queue_.Admit(Needy(100)).ok());
+  EXPECT_EQ(queue_.Submit(Needy(200)).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(queue_.Submit(Needy(100)).ok());
   devices_.Lose(0);
-  EXPECT_EQ(queue_.Admit(Needy(100)).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(queue_.Submit(Needy(100)).code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(SeveralQueueTest, SmallRequestsRunDirectlyOnTheDeviceWithLeastToDo) {
   RecordingRunner first, second;
-  queue_.SetDirectRunner(&first, 0);
-  queue_.SetDirectRunner(&second, 1);
-  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
+  queue_.SetDirectRunner(std::ref(first), 0);
+  queue_.SetDirectRunner(std::ref(second), 1);
+  ASSERT_TRUE(queue_.Submit(Anywhere()).ok());
   {
     const auto busy = Take(0);
-    ASSERT_TRUE(queue_.Admit(Anywhere(1)).ok());
+    ASSERT_TRUE(queue_.Submit(Anywhere(1)).ok());
     EXPECT_THAT(second.ran, ElementsAre(&requests_[1])) << "the first device works on a batch";
   }
   first.meanwhile = [&] {
-    ASSERT_TRUE(queue_.Admit(Anywhere(1)).ok());
+    ASSERT_TRUE(queue_.Submit(Anywhere(1)).ok());
     EXPECT_THAT(second.ran, ElementsAre(&requests_[1], &requests_[3])) << "one at a time on each";
   };
-  ASSERT_TRUE(queue_.Admit(Anywhere(1)).ok());
+  ASSERT_TRUE(queue_.Submit(Anywhere(1)).ok());
   EXPECT_THAT(first.ran, ElementsAre(&requests_[2]));
-  ASSERT_TRUE(queue_.Admit(OnlyOn(1, 1)).ok());
+  ASSERT_TRUE(queue_.Submit(OnlyOn(1, 1)).ok());
   EXPECT_EQ(second.ran.back(), &requests_[4]);
 }
 
 TEST_F(SeveralQueueTest, EachDeviceHasItsOwnTakersOfSmallTasks) {
-  AdmissionQueue::Options options = QueueOptions();
+  Scheduler::Options options = QueueOptions();
   options.direct_bytes = 0;
   options.small_takers = 1;
-  AdmissionQueue queue(options, &clock_, &metrics_, &memory_, &devices_);
-  const auto take = [&queue](int device) {
-    return queue.Take(device, BatchRule{}, [](const Task&, const Task&) { return false; });
-  };
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(queue.Admit(Anywhere()).ok());
+  Scheduler queue(options, &clock_, &metrics_, &memory_, &devices_);
+  const auto take = [&queue](int device) { return queue.NextBatch(device); };
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(queue.Submit(Anywhere()).ok());
   const auto first = take(0), second = take(1);  // with a shared budget they would wait for each other
   EXPECT_EQ(first.size(), 1U);
   EXPECT_EQ(second.size(), 1U);
 }
 
 TEST_F(SeveralQueueTest, WhatOnlyALostDeviceMayRunEndsAndItsTakersGoHome) {
-  ASSERT_TRUE(queue_.Admit(OnlyOn(0)).ok());
-  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
+  ASSERT_TRUE(queue_.Submit(OnlyOn(0)).ok());
+  ASSERT_TRUE(queue_.Submit(Anywhere()).ok());
   const auto first = Take(0);
   const auto second = Take(0);
-  EXPECT_EQ(second->completion, &requests_[1]);
+  EXPECT_EQ(second->request.completion, &requests_[1]);
   std::unique_ptr<Task> nothing = Anywhere();
   std::thread taker([&] { nothing = Take(0); });
-  ASSERT_TRUE(queue_.Admit(OnlyOn(1)).ok());
+  ASSERT_TRUE(queue_.Submit(OnlyOn(1)).ok());
   devices_.Lose(0);
   queue_.DevicesChanged();
   taker.join();
   EXPECT_EQ(nothing, nullptr);
-  const absl::Status refused = queue_.Admit(OnlyOn(0));
+  const absl::Status refused = queue_.Submit(OnlyOn(0));
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(HasRetryDelay(refused));
-  EXPECT_EQ(Take(1)->completion, &requests_[3]);
+  EXPECT_EQ(Take(1)->request.completion, &requests_[3]);
   EXPECT_EQ(queue_.waiting_requests(), 0);
 }
 
 TEST_F(SeveralQueueTest, WaitingWorkOfALostDeviceEndsAtOnceAndOtherWorkGoesToOthers) {
-  ASSERT_TRUE(queue_.Admit(OnlyOn(0)).ok());
-  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
+  ASSERT_TRUE(queue_.Submit(OnlyOn(0)).ok());
+  ASSERT_TRUE(queue_.Submit(Anywhere()).ok());
   devices_.Lose(0);
   queue_.DevicesChanged();
   EXPECT_EQ(requests_[0].ends, 1);
   EXPECT_EQ(requests_[0].status.code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(HasRetryDelay(requests_[0].status));
-  EXPECT_EQ(Take(1)->completion, &requests_[1]);
+  EXPECT_EQ(Take(1)->request.completion, &requests_[1]);
 }
 
 TEST_F(SeveralQueueTest, ADeviceThatDoesNotWorkWellTakesOnlyWhatNoOtherMayRun) {
   devices_.SetGood(0, false);
-  ASSERT_TRUE(queue_.Admit(Anywhere()).ok());
-  ASSERT_TRUE(queue_.Admit(OnlyOn(0)).ok());
-  EXPECT_EQ(Take(0)->completion, &requests_[1]);
+  ASSERT_TRUE(queue_.Submit(Anywhere()).ok());
+  ASSERT_TRUE(queue_.Submit(OnlyOn(0)).ok());
+  EXPECT_EQ(Take(0)->request.completion, &requests_[1]);
   queue_.Close(absl::UnavailableError("closed"));
   std::unique_ptr<Task> left;
   std::thread bad([&] { left = Take(0); });
@@ -198,7 +198,7 @@ TEST_F(SeveralQueueTest, ADeviceThatDoesNotWorkWellTakesOnlyWhatNoOtherMayRun) {
   bad.join();
   EXPECT_EQ(left, nullptr);
   ASSERT_NE(taken, nullptr);
-  EXPECT_EQ(taken->completion, &requests_[0]);
+  EXPECT_EQ(taken->request.completion, &requests_[0]);
 }
 
 TEST(DeviceSetTest, ABadDeviceRunsAllWhereNoneIsGood) {

@@ -60,8 +60,7 @@ int32_t ElementBytes(const v1::Array& array) {
   return is_key ? KeyBytes(static_cast<KeyType>(array.type())) : 0;  // keys have the contract's numbers
 }
 
-absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use,
-                                   const Places& places) {
+absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use, Places& places) {
   if (!present) return InvalidField(field.Path(), "required");
   CORANK_RETURN_IF_ERROR(CheckType(array, field, use));
   Operand operand;
@@ -106,7 +105,7 @@ absl::Status CheckResultBytes(int64_t count, int64_t element_bytes, const Limits
 }
 
 absl::StatusOr<std::shared_ptr<ResultTarget>> PlaceResult(const v1::Destination& destination, Field field,
-                                                          int64_t count, int64_t element_bytes, const Places& places) {
+                                                          int64_t count, int64_t element_bytes, Places& places) {
   if (element_bytes == 0) {
     if (IsInline(destination)) return nullptr;
     return InvalidField(field.Path(), "this request has no such result");
@@ -116,7 +115,7 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> PlaceResult(const v1::Destination&
 }
 
 absl::Status PlaceResults(std::initializer_list<WantedResult> results, int64_t count, const Limits& limits,
-                          const Places& places, Field made_by) {
+                          Places& places, Field made_by) {
   int64_t inline_bytes = 0;  // of one element of each result
   for (const WantedResult& result : results) {
     if (IsInline(*result.destination)) inline_bytes += result.element_bytes;

@@ -22,8 +22,7 @@ namespace corank {
 int32_t ElementBytes(const v1::Array& array);
 
 /// Checks one array by itself: presence, type, record size, place, count and bytes.
-absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use,
-                                   const Places& places);
+absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use, Places& places);
 
 /// Checks that `array` has as many elements as `like`. Passes while either count is unknown.
 absl::Status CheckSameCount(const Operand& array, Field field, const Operand& like, Field like_field);
@@ -45,11 +44,11 @@ struct WantedResult {
 /// Finds the targets of a request's results, of `count` elements each, and checks that the inline ones fit into the
 /// response together. `made_by`: the field that determines the count.
 absl::Status PlaceResults(std::initializer_list<WantedResult> results, int64_t count, const Limits& limits,
-                          const Places& places, Field made_by);
+                          Places& places, Field made_by);
 
 /// The same for one result. The caller of this function checks its bytes in the response.
 absl::StatusOr<std::shared_ptr<ResultTarget>> PlaceResult(const v1::Destination& destination, Field field,
-                                                          int64_t count, int64_t element_bytes, const Places& places);
+                                                          int64_t count, int64_t element_bytes, Places& places);
 
 inline bool IsInline(const v1::Destination& destination) {
   return destination.place_case() == v1::Destination::kInlineResponse ||

@@ -1,3 +1,5 @@
+#include "server/run/device_ops/column_sort.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -9,7 +11,6 @@
 #include "server/plan/parse/arrays.h"
 #include "server/plan/parse/order.h"
 #include "server/plan/parse/sort_parts.h"
-#include "server/run/device_ops/column_sort.h"
 
 namespace corank {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 constexpr int64_t kColumnOverheadBytes = 64;
 
 absl::StatusOr<ColumnSortOperation::Column> CheckColumn(const v1::KeyColumn& message, const std::string& path,
-                                                        const Places& places) {
+                                                        Places& places) {
   const std::string data_path = path + ".data", offsets_path = path + ".offsets";
   const Field data{data_path}, offsets{offsets_path};
   ColumnSortOperation::Column column;
@@ -52,7 +53,7 @@ int64_t MostStringBytes(const ColumnSortOperation::Column& column, int64_t rows)
 
 // Finds the targets of a column's results, of `rows` rows, and adds the inline ones to `inline_bytes`.
 absl::Status PlaceColumn(const v1::KeyColumn& message, const std::string& path, bool wanted, int64_t rows,
-                         const Places& places, ColumnSortOperation::Column& column, int64_t& inline_bytes) {
+                         Places& places, ColumnSortOperation::Column& column, int64_t& inline_bytes) {
   const std::string data_path = path + ".data_destination", offsets_path = path + ".offsets_destination";
   column.result_count = wanted && column.offsets ? MostStringBytes(column, rows) : rows;
   CORANK_ASSIGN_OR_RETURN(column.data_target, PlaceResult(message.data_destination(), {data_path}, column.result_count,
@@ -72,7 +73,7 @@ absl::Status PlaceColumn(const v1::KeyColumn& message, const std::string& path, 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequest& request, const Limits& limits,
-                                                              const Places& places) {
+                                                              Places& places) {
   constexpr absl::string_view kColumns = "key_columns";
   if (request.has_keys()) return InvalidField(kColumns, "cannot be combined with keys");
   if (request.key_columns_size() > kMaxKeyColumns) {

@@ -19,7 +19,7 @@ constexpr Field kDestinationOffsets{"destination_offsets"};
 constexpr Field kDestination{"destination"};
 
 template <typename Request>
-absl::Status PlaceInitial(const Request& request, const Limits& limits, const Places& places, Field made_by,
+absl::Status PlaceInitial(const Request& request, const Limits& limits, Places& places, Field made_by,
                           MoveOperation::Spec& spec) {
   return PlaceResults(
       {{&request.result_destination(), {"result_destination"}, spec.source.element_bytes, &spec.target}},
@@ -28,8 +28,7 @@ absl::Status PlaceInitial(const Request& request, const Limits& limits, const Pl
 
 // Checks the oneof `initial` of Move and Scatter. Sets result_count, target and, if an array is given, initial.
 template <typename Request>
-absl::Status CheckInitial(const Request& request, const Limits& limits, const Places& places,
-                          MoveOperation::Spec& spec) {
+absl::Status CheckInitial(const Request& request, const Limits& limits, Places& places, MoveOperation::Spec& spec) {
   switch (request.initial_case()) {
     case Request::kDestinationCount:
       if (request.destination_count() < 0) {
@@ -52,7 +51,7 @@ absl::Status CheckInitial(const Request& request, const Limits& limits, const Pl
 
 // Checks offsets of intervals in `of`: one for each count, and each interval inside.
 absl::StatusOr<Operand> CheckOffsets(bool present, const v1::Array& array, Field field, const Operand& counts,
-                                     std::optional<int64_t> size, absl::string_view of, const Places& places) {
+                                     std::optional<int64_t> size, absl::string_view of, Places& places) {
   CORANK_ASSIGN_OR_RETURN(Operand offsets, CheckArray(present, array, field, ArrayUse::kInt64, places));
   CORANK_RETURN_IF_ERROR(CheckSameCount(offsets, field, counts, kCounts));
   CORANK_RETURN_IF_ERROR(CheckIntervals(offsets, field, counts, size, of));
@@ -83,7 +82,7 @@ absl::Status CheckMovedSum(const MoveOperation::Spec& spec, const Limits& limits
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ExpandIntervalsRequest& request, const Limits& limits,
-                                                    const Places& places) {
+                                                    Places& places) {
   constexpr Field kValues{"values"};
   ExpandOperation::Spec spec;
   CORANK_ASSIGN_OR_RETURN(spec.values,
@@ -98,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ExpandIntervalsReq
 }
 
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MoveIntervalsRequest& request, const Limits& limits,
-                                                    const Places& places) {
+                                                    Places& places) {
   MoveOperation::Spec spec;
   spec.op = Operator::kMoveIntervals;
   CORANK_ASSIGN_OR_RETURN(spec.source,
@@ -119,7 +118,7 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MoveIntervalsReque
 }
 
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GatherIntervalsRequest& request, const Limits& limits,
-                                                    const Places& places) {
+                                                    Places& places) {
   MoveOperation::Spec spec;
   spec.op = Operator::kGatherIntervals;
   CORANK_ASSIGN_OR_RETURN(spec.source,
@@ -137,7 +136,7 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GatherIntervalsReq
 }
 
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ScatterIntervalsRequest& request, const Limits& limits,
-                                                    const Places& places) {
+                                                    Places& places) {
   MoveOperation::Spec spec;
   spec.op = Operator::kScatterIntervals;
   CORANK_ASSIGN_OR_RETURN(spec.source,
@@ -158,7 +157,7 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ScatterIntervalsRe
 }
 
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::LoadBalanceRequest& request, const Limits& limits,
-                                                    const Places& places) {
+                                                    Places& places) {
   LoadBalanceOperation::Spec spec;
   CORANK_ASSIGN_OR_RETURN(spec.counts,
                           CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64, places));

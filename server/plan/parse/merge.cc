@@ -1,3 +1,5 @@
+#include "server/run/device_ops/merge.h"
+
 #include <optional>
 #include <utility>
 
@@ -6,7 +8,6 @@
 #include "server/plan/parse/arrays.h"
 #include "server/plan/parse/order.h"
 #include "server/plan/parse/validate.h"
-#include "server/run/device_ops/merge.h"
 
 namespace corank {
 namespace {
@@ -20,7 +21,7 @@ absl::StatusOr<MergeAlgorithm> CheckAlgorithm(v1::MergeAlgorithm algorithm) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MergeRequest& request, const Limits& limits,
-                                                    const Places& places) {
+                                                    Places& places) {
   if (request.keys_size() < 2 || request.keys_size() > kMaxMergeInputs) {
     return InvalidField("keys", absl::StrCat("must have 2 to ", kMaxMergeInputs, " inputs, not ", request.keys_size()));
   }

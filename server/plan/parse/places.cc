@@ -36,7 +36,7 @@ absl::Status SetBytes(const v1::Array& array, Field field, absl::string_view pla
   return absl::OkStatus();
 }
 
-absl::Status InlinePlaces::Find(const v1::Array& array, Field field, ArrayUse, Operand* operand) const {
+absl::Status InlinePlaces::Find(const v1::Array& array, Field field, ArrayUse, Operand* operand) {
   switch (array.place_case()) {
     case v1::Array::kInlineData:
       return SetBytes(array, field, "inline_data", array.inline_data().data(),
@@ -56,7 +56,7 @@ absl::Status InlinePlaces::Find(const v1::Array& array, Field field, ArrayUse, O
 }
 
 absl::StatusOr<std::shared_ptr<ResultTarget>> InlinePlaces::Target(const v1::Destination& destination, Field field,
-                                                                   int64_t, int32_t) const {
+                                                                   int64_t, int32_t) {
   switch (destination.place_case()) {
     case v1::Destination::kInlineResponse:
     case v1::Destination::PLACE_NOT_SET:
@@ -73,8 +73,8 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> InlinePlaces::Target(const v1::Des
   return nullptr;
 }
 
-const Places& InlineOnly() {
-  static const InlinePlaces places;
+Places& InlineOnly() {
+  static InlinePlaces places;
   return places;
 }
 

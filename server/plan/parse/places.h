@@ -21,20 +21,20 @@ enum class ArrayUse : uint8_t {
   kInt64,  // counts and offsets: validate reads them, so they must be in unchanging host memory
 };
 
-/// The places of one request. Never waits for work.
+/// The places of one request. They take server memory for it as they go.
 class Places {
  public:
   virtual ~Places() = default;
 
   /// Sets the count, the bytes and the location of `operand`, whose type and element size are set. The array has a
   /// place. Errors name `field`: INVALID_ARGUMENT (bounds, a wrong count), NOT_FOUND, UNIMPLEMENTED (a place that is
-  /// switched off).
-  virtual absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const = 0;
+  /// switched off). May wait, 5 s at most, for the copy of an array of kInt64 that lies on a device.
+  virtual absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) = 0;
 
   /// The target of a result of at most `bytes` bytes with elements of `element_bytes` bytes. Null: into the response,
   /// from a lane's memory. Errors as above.
   virtual absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field,
-                                                               int64_t bytes, int32_t element_bytes) const = 0;
+                                                               int64_t bytes, int32_t element_bytes) = 0;
 };
 
 /// Sets the count and the bytes of an operand in host memory, with the checks that all places share.
@@ -44,13 +44,13 @@ absl::Status SetBytes(const v1::Array& array, Field field, absl::string_view pla
 /// Inline arrays and results. Every other place is UNIMPLEMENTED.
 class InlinePlaces : public Places {
  public:
-  absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) const override;
+  absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) override;
   absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t bytes,
-                                                       int32_t element_bytes) const override;
+                                                       int32_t element_bytes) override;
 };
 
 /// A shared instance; it has no state.
-const Places& InlineOnly();
+Places& InlineOnly();
 
 }  // namespace corank
 

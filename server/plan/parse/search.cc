@@ -1,15 +1,16 @@
+#include "server/run/device_ops/search.h"
+
 #include <utility>
 
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
 #include "server/plan/parse/order.h"
 #include "server/plan/parse/validate.h"
-#include "server/run/device_ops/search.h"
 
 namespace corank {
 
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SearchRequest& request, const Limits& limits,
-                                                    const Places& places) {
+                                                    Places& places) {
   constexpr Field kHaystack{"haystack"};
   constexpr Field kNeedles{"needles"};
   SearchOperation::Spec spec;

@@ -1,3 +1,5 @@
+#include "server/run/device_ops/sort.h"
+
 #include <optional>
 #include <utility>
 
@@ -7,7 +9,6 @@
 #include "server/plan/parse/order.h"
 #include "server/plan/parse/sort_parts.h"
 #include "server/plan/parse/validate.h"
-#include "server/run/device_ops/sort.h"
 
 namespace corank {
 
@@ -35,7 +36,7 @@ absl::StatusOr<SortOutputs> CheckSortOutput(v1::SortOutput output) {
 }
 
 absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& request, const SortOutputs& outputs,
-                                                       const Places& places) {
+                                                       Places& places) {
   if (!request.has_values()) return std::nullopt;
   constexpr Field kValues{"values"};
   if (outputs.indices) return InvalidField(kValues.Path(), "cannot be combined with an index output");
@@ -72,7 +73,7 @@ absl::Status CheckRisingOffsets(const Operand& offsets, Field field, std::option
 }
 
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& request, const Limits& limits,
-                                                    const Places& places) {
+                                                    Places& places) {
   if (request.key_columns_size() > 0) return ValidateColumnSort(request, limits, places);
   constexpr Field kKeys{"keys"};
   SortOperation::Spec spec;

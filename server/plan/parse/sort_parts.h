@@ -26,7 +26,7 @@ absl::StatusOr<SortAlgorithm> CheckSortAlgorithm(v1::SortAlgorithm algorithm);
 absl::StatusOr<SortOutputs> CheckSortOutput(v1::SortOutput output);
 /// The values, if present. Does not check their number.
 absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& request, const SortOutputs& outputs,
-                                                       const Places& places);
+                                                       Places& places);
 /// The limit, or -1.
 absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request);
 
@@ -37,7 +37,7 @@ absl::Status CheckRisingOffsets(const Operand& offsets, Field field, std::option
 
 /// A request with key columns.
 absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequest& request, const Limits& limits,
-                                                              const Places& places);
+                                                              Places& places);
 
 }  // namespace corank
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/wire_enums.h"
 #include "server/base/status_macros.h"
+#include "server/run/external_merge.h"
 
 namespace corank {
 
@@ -21,6 +22,8 @@ MergeOperation::MergeOperation(Spec spec) : spec_(std::move(spec)), inputs_(spec
   const Operand& values = spec_.values.front();
   AddResult({ResultRole::kValues, values.type, values.element_bytes, total, spec_.values_target});
 }
+
+std::unique_ptr<const ExternalWork> MergeOperation::external() const { return ExternalMerge::For(spec_); }
 
 bool MergeOperation::is_light() const {
   constexpr size_t kFew = 8;  // each further level of the merge tree costs as much again

@@ -26,6 +26,7 @@ class MergeOperation final : public PhasedOperation {
 
   Operator op() const override { return Operator::kMerge; }
   bool is_light() const override;
+  std::unique_ptr<const ExternalWork> external() const override;
   int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(Args()); }
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.Merge(Args(), report); }

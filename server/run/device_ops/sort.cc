@@ -4,8 +4,15 @@
 
 #include "proto/wire_enums.h"
 #include "server/base/status_macros.h"
+#include "server/run/external_sort.h"
 
 namespace corank {
+namespace {
+
+// Positions among all keys of a batch have 32 bits.
+constexpr int64_t kMostFusedKeys = 1 << 20;
+
+}  // namespace
 
 SortOperation::SortOperation(Spec spec) : spec_(std::move(spec)) {
   const Operand& keys = spec_.keys;
@@ -37,6 +44,19 @@ Pace SortOperation::pace() const {
                         spec_.want_keys && !spec_.want_indices && !spec_.values && !spec_.segment_offsets &&
                         spec_.limit < 0 && spec_.keys_target == nullptr && spec_.algorithm == SortAlgorithm::kAuto;
   return is_brief ? Pace::kBrief : Pace::kPhases;
+}
+
+std::unique_ptr<const ExternalWork> SortOperation::external() const { return ExternalSort::For(spec_); }
+
+std::optional<FuseKey> SortOperation::fuse_key() const {
+  const auto is_in_message = [](const Operand& operand) { return !operand.on_device && !operand.is_shared; };
+  const bool may_fuse = !spec_.segment_offsets && spec_.limit < 0 && spec_.keys.count <= kMostFusedKeys &&
+                        is_in_message(spec_.keys) && (!spec_.values || is_in_message(*spec_.values)) &&
+                        spec_.keys_target == nullptr && spec_.values_target == nullptr &&
+                        spec_.indices_target == nullptr;
+  if (!may_fuse) return std::nullopt;
+  return FuseKey{spec_.keys.type, spec_.order,        spec_.algorithm,
+                 spec_.want_keys, spec_.want_indices, spec_.values ? spec_.values->element_bytes : 0};
 }
 
 bool SortOperation::is_light() const {

@@ -30,6 +30,8 @@ class SortOperation final : public PhasedOperation {
   Operator op() const override { return Operator::kSort; }
   Pace pace() const override;
   bool is_light() const override;
+  std::unique_ptr<const ExternalWork> external() const override;
+  std::optional<FuseKey> fuse_key() const override;
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.Sort(args_, report); }

@@ -1,9 +1,10 @@
-#include "server/schedule/admission_queue.h"
+#include "server/schedule/scheduler.h"
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
@@ -33,8 +34,8 @@ std::string Full(TaskPriority priority) {
 
 }  // namespace
 
-AdmissionQueue::AdmissionQueue(const Options& options, const Clock* clock, Metrics* metrics, DeviceMemory* memory,
-                               const DeviceSet* devices)
+Scheduler::Scheduler(const Options& options, const Clock* clock, Metrics* metrics, DeviceMemory* memory,
+                     const DeviceSet* devices)
     : options_(options), clock_(clock), metrics_(metrics), memory_(memory), devices_(devices), timer_([this] {
         WatchDeadlines();
       }) {
@@ -46,7 +47,7 @@ AdmissionQueue::AdmissionQueue(const Options& options, const Clock* clock, Metri
   if (memory_ != nullptr) memory_->Listen(this, [this] { absl::MutexLock look_again(&mutex_); });
 }
 
-AdmissionQueue::~AdmissionQueue() {
+Scheduler::~Scheduler() {
   Abort(RetryLater(v1::ERROR_REASON_DRAINING, "the server ended", absl::ZeroDuration()));
   if (memory_ != nullptr) memory_->StopListening(this);
   {
@@ -56,21 +57,16 @@ AdmissionQueue::~AdmissionQueue() {
   timer_.join();
 }
 
-absl::Status AdmissionQueue::Admit(std::unique_ptr<Task>&& task) {
+absl::Status Scheduler::Submit(std::unique_ptr<Task>&& task) {
   const Instant now = clock_->Now();
-  if (absl::Status wanted = task->CheckWanted(now); !wanted.ok()) return wanted;
-  const Operator op = task->operation->op();
-  task->work_bytes = std::max(task->bytes, task->operation->work_bytes());
-  const int64_t for_host = task->operation->is_light() ? 2 * options_.host_bytes : options_.host_bytes;
-  if (host_runner_ != nullptr && task->is_inline && task->work_bytes <= for_host) return RunOnHost(task);
-  const bool is_tiny =
-      has_direct_runner_ && task->bytes <= options_.direct_bytes && task->work_bytes <= options_.small_bytes;
-  // Tiny work needs no more memory than every lane has. A stream of unknown length only looks tiny; it goes to a queue
-  // in which nothing runs directly.
-  if (memory_ != nullptr && !is_tiny) {
+  if (absl::Status wanted = task->request.CheckWanted(now); !wanted.ok()) return wanted;
+  const Operator op = task->plan.operation->op();
+  if (task->plan.strategy == Strategy::kHost && host_runner_ != nullptr) return RunOnHost(task);
+  const bool is_tiny = has_direct_runner_ && task->plan.is_small() && task->request.bytes <= options_.direct_bytes;
+  if (memory_ != nullptr) {
     if (absl::Status found = FindMemory(*task); !found.ok()) return Refuse(Refusal::kMemory, std::move(found));
   }
-  const int64_t work_bytes = task->work_bytes;
+  const int64_t work_bytes = task->plan.work_bytes;
   int device = -1;
   {
     absl::MutexLock lock(&mutex_);
@@ -80,41 +76,43 @@ absl::Status AdmissionQueue::Admit(std::unique_ptr<Task>&& task) {
     if (device < 0) return Enqueue(task);
     direct_devices_ |= DeviceSet::Only(device);
   }
-  metrics_->ObserveBatch(op, 1, task->bytes);
-  direct_runners_[static_cast<size_t>(device)]->RunDirectly(std::move(task));
+  metrics_->ObserveBatch(op, 1, task->request.bytes);
+  direct_runners_[static_cast<size_t>(device)](std::move(task));
   absl::MutexLock lock(&mutex_);
   direct_devices_ &= ~DeviceSet::Only(device);
   Learn(op, 1, work_bytes, absl::Nanoseconds(Nanoseconds(now, clock_->Now())));
   return absl::OkStatus();
 }
 
-absl::Status AdmissionQueue::CheckOpen(const Task& task) const {
+absl::Status Scheduler::CheckOpen(const Task& task) const {
   if (!refusal_.ok()) return Refuse(refusal_reason_, refusal_);
-  if ((task.devices & live()) == 0) return Refuse(Refusal::kDeviceLost, DeviceLost(live() != 0));
+  if ((task.plan.devices & live()) == 0) return Refuse(Refusal::kDeviceLost, DeviceLost(live() != 0));
   return absl::OkStatus();
 }
 
-absl::Status AdmissionQueue::RunOnHost(std::unique_ptr<Task>& task) {
+absl::Status Scheduler::RunOnHost(std::unique_ptr<Task>& task) {
   // Checked without the lock, because releasing the lock makes every taker check whether it may continue.
-  if (!is_open_.load(std::memory_order_acquire) || (task->devices & live()) == 0) {
+  if (!is_open_.load(std::memory_order_acquire) || (task->plan.devices & live()) == 0) {
     absl::MutexLock lock(&mutex_);
     CORANK_RETURN_IF_ERROR(CheckOpen(*task));
   }
-  metrics_->CountHostRequest(task->operation->op());
-  host_runner_->RunDirectly(std::move(task));
+  metrics_->CountHostRequest(task->plan.operation->op());
+  host_runner_(std::move(task));
   return absl::OkStatus();
 }
 
-absl::Status AdmissionQueue::FindMemory(Task& task) const {
-  const uint64_t candidates = task.devices & live();
+absl::Status Scheduler::FindMemory(Task& task) const {
+  const uint64_t candidates = task.plan.devices & live();
+  const auto& plan_needs = task.plan.need.device_bytes;
   if (candidates == 0) return absl::OkStatus();  // all of them are lost; the caller is told elsewhere
-  std::vector<int64_t> needs(static_cast<size_t>(device_count()));
+  if (plan_needs.empty() && task.plan.need.host_bytes == 0) return absl::OkStatus();
+  absl::InlinedVector<int64_t, 1> needs(static_cast<size_t>(device_count()));
   int64_t most = 0;
   uint64_t devices = 0;
   for (int i = 0; i < device_count(); ++i) {
     if ((candidates & DeviceSet::Only(i)) == 0) continue;
     int64_t& need = needs[static_cast<size_t>(i)];
-    need = memory_->Counted(task.operation->device_bytes(devices_->engine(i)));
+    if (!plan_needs.empty()) need = memory_->Counted(plan_needs[static_cast<size_t>(i)]);
     most = std::max(most, memory_->limit_bytes(i));
     if (need <= memory_->limit_bytes(i)) devices |= DeviceSet::Only(i);
   }
@@ -133,49 +131,49 @@ absl::Status AdmissionQueue::FindMemory(Task& task) const {
   if (devices == 0) {
     need = *std::max_element(needs.begin(), needs.end());
     // Do not advise a stream to use a stream.
-    const char* const advice = task.operation->waits_for_caller() ? "" : ", or use a stream (Execute)";
+    const char* const advice = task.plan.operation->waits_for_caller() ? "" : ", or use a stream (Execute)";
     return TooLargeField("request",
                          absl::StrCat("needs ", need, " bytes of device memory, but --device-budget-bytes is ", most,
                                       "; send less at a time", advice));
   }
-  const int64_t host_need = memory_->Counted(task.operation->host_bytes());
+  const int64_t host_need = memory_->Counted(task.plan.need.host_bytes);
   if (host_need > memory_->host_limit_bytes()) {
     return TooLargeField(
         "request", absl::StrCat("needs ", host_need, " bytes of pinned memory, but all running ",
                                 "requests together may have ", memory_->host_limit_bytes(), "; send less at a time"));
   }
-  task.devices &= devices;
+  task.plan.devices &= devices;
   task.device_bytes = need;
   task.host_bytes = host_need;
   return absl::OkStatus();
 }
 
-int AdmissionQueue::DirectDevice(const Task& task) const {
+int Scheduler::DirectDevice(const Task& task) const {
   int best = -1;
   for (int i = 0; i < device_count(); ++i) {
     const auto index = static_cast<size_t>(i);
     if (direct_runners_[index] == nullptr || (direct_devices_ & DeviceSet::Only(i)) != 0) continue;
-    if (!ShouldRun(i, task.devices)) continue;
+    if (!ShouldRun(i, task.plan.devices)) continue;
     if (best < 0 || batch_counts_[index] < batch_counts_[static_cast<size_t>(best)]) best = i;
   }
   return best;
 }
 
-absl::Status AdmissionQueue::Refuse(Refusal reason, absl::Status status) const {
+absl::Status Scheduler::Refuse(Refusal reason, absl::Status status) const {
   metrics_->CountRefusal(reason);
   return status;
 }
 
-absl::Status AdmissionQueue::Enqueue(std::unique_ptr<Task>& task) {
+absl::Status Scheduler::Enqueue(std::unique_ptr<Task>& task) {
   if (absl::Status room = CheckRoom(*task); !room.ok()) return room;
-  Count(1, task->bytes);
-  if (IsSmall(*task)) {
+  Count(1, task->request.bytes);
+  if (task->plan.is_small()) {
     ++small_requests_;
-    small_request_bytes_ += task->bytes;
+    small_request_bytes_ += task->request.bytes;
   }
   task->queued = clock_->Now();
-  if (task->deadline < wake_) {
-    wake_ = task->deadline;
+  if (task->request.deadline < wake_) {
+    wake_ = task->request.deadline;
     wake_changed_ = true;
   }
   FairLine& line = LineOf(*task);
@@ -183,32 +181,32 @@ absl::Status AdmissionQueue::Enqueue(std::unique_ptr<Task>& task) {
   return absl::OkStatus();
 }
 
-absl::Status AdmissionQueue::CheckRoom(const Task& task) {
+absl::Status Scheduler::CheckRoom(const Task& task) {
   int64_t requests = 0;  // of this priority and of lower ones
   int64_t bytes = 0;
-  for (size_t i = static_cast<size_t>(task.priority); i < lines_.size(); ++i) {
+  for (size_t i = static_cast<size_t>(task.request.priority); i < lines_.size(); ++i) {
     requests += lines_[i].requests();
     bytes += lines_[i].bytes();
   }
-  const int64_t most_requests = ShareOf(task.priority, options_.max_requests);
+  const int64_t most_requests = ShareOf(task.request.priority, options_.max_requests);
   // One request may always wait; only the limit of all applies to it.
-  const int64_t most_bytes = requests == 0 ? options_.max_bytes : ShareOf(task.priority, options_.max_bytes);
+  const int64_t most_bytes = requests == 0 ? options_.max_bytes : ShareOf(task.request.priority, options_.max_bytes);
   const int64_t free_requests = std::min(most_requests - requests, options_.max_requests - requests_);
   const int64_t free_bytes = std::min(most_bytes - bytes, options_.max_bytes - bytes_);
   const bool requests_full = free_requests <= 0;
-  if (requests_full || task.bytes > free_bytes) {
+  if (requests_full || task.request.bytes > free_bytes) {
     const std::string what = requests_full
                                  ? absl::StrCat(requests, " requests are waiting, and the limit is ", most_requests)
                                  : absl::StrCat(bytes, " bytes of requests are waiting, and the limit is ", most_bytes);
     return Refuse(
         requests_full ? Refusal::kQueueRequests : Refusal::kQueueBytes,
-        RetryLater(v1::ERROR_REASON_QUEUE_FULL, Full(task.priority) + what, rate_.RetryDelay(CostAhead(task))));
+        RetryLater(v1::ERROR_REASON_QUEUE_FULL, Full(task.request.priority) + what, rate_.RetryDelay(CostAhead(task))));
   }
   return CheckTenantRoom(task, free_requests, free_bytes);
 }
 
-absl::Status AdmissionQueue::CheckTenantRoom(const Task& task, int64_t free_requests, int64_t free_bytes) {
-  const std::string& tenant = task.caller->tenant;
+absl::Status Scheduler::CheckTenantRoom(const Task& task, int64_t free_requests, int64_t free_bytes) {
+  const std::string& tenant = task.request.caller->tenant;
   int64_t requests = 0;
   int64_t bytes = 0;
   for (const FairLine& line : lines_) {
@@ -226,33 +224,34 @@ absl::Status AdmissionQueue::CheckTenantRoom(const Task& task, int64_t free_requ
     return full(Refusal::kTenantRequests, requests, " requests",
                 absl::StrCat("and the limit is ", options_.tenant_max_requests));
   }
-  if (options_.tenant_max_bytes > 0 && task.bytes > options_.tenant_max_bytes - bytes) {
+  if (options_.tenant_max_bytes > 0 && task.request.bytes > options_.tenant_max_bytes - bytes) {
     return full(Refusal::kTenantBytes, bytes, " bytes", absl::StrCat("and the limit is ", options_.tenant_max_bytes));
   }
   if (tenant.empty()) return absl::OkStatus();
   constexpr char kLeft[] = "and the rest is for other tenants";
   const int64_t share = options_.tenant_share_of_free;
   if (requests / share >= free_requests) return full(Refusal::kTenantRequests, requests, " requests", kLeft);
-  if ((bytes + task.bytes) / share > free_bytes - task.bytes) {
+  if ((bytes + task.request.bytes) / share > free_bytes - task.request.bytes) {
     return full(Refusal::kTenantBytes, bytes, " bytes", kLeft);
   }
   return absl::OkStatus();
 }
 
-double AdmissionQueue::CostAhead(const Task& task) const {
-  double cost = LineOf(task).CostAhead(task.caller->tenant);
-  for (size_t i = 0; i < static_cast<size_t>(task.priority); ++i) cost += lines_[i].cost();
+double Scheduler::CostAhead(const Task& task) const {
+  double cost = LineOf(task).CostAhead(task.request.caller->tenant);
+  for (size_t i = 0; i < static_cast<size_t>(task.request.priority); ++i) cost += lines_[i].cost();
   return cost;
 }
 
-absl::Status AdmissionQueue::CheckInTime(const Task& task) const {
-  if (task.deadline == kForever) return absl::OkStatus();
+absl::Status Scheduler::CheckInTime(const Task& task) const {
+  if (task.request.deadline == kForever) return absl::OkStatus();
   const Instant now = clock_->Now();
-  const absl::Duration left = absl::Nanoseconds(Nanoseconds(now, task.deadline));
+  const absl::Duration left = absl::Nanoseconds(Nanoseconds(now, task.request.deadline));
   absl::Duration wait = absl::ZeroDuration();
   if (requests_ > 0) wait = rate_.Time(CostAhead(task));
-  if (WaitingTakers(task.devices) == 0) wait = (wait + SoonestEnd(task.devices, now)) * caution_.Factor(now);
-  const absl::Duration own = times_.Estimate(task.operation->op(), task.work_bytes, now).value_or(absl::ZeroDuration());
+  if (WaitingTakers(task.plan.devices) == 0) wait = (wait + SoonestEnd(task.plan.devices, now)) * caution_.Factor(now);
+  const absl::Duration own =
+      times_.Estimate(task.plan.operation->op(), task.plan.work_bytes, now).value_or(absl::ZeroDuration());
   if (wait + own <= left) return absl::OkStatus();
   const auto rounded = [](absl::Duration time) {
     return absl::FormatDuration(absl::Trunc(time, absl::Microseconds(1)));
@@ -269,16 +268,17 @@ absl::Status AdmissionQueue::CheckInTime(const Task& task) const {
       wait + own - left);
 }
 
-void AdmissionQueue::Sweep() {
+void Scheduler::Sweep() {
   std::vector<std::unique_ptr<Task>> dropped;
   const Instant now = clock_->Now();
   {
     absl::MutexLock lock(&mutex_);
     wake_ = kForever;
     for (FairLine& line : lines_) {
-      for (std::unique_ptr<Task>& task : line.Remove([now](const Task& task) { return !task.CheckWanted(now).ok(); })) {
+      for (std::unique_ptr<Task>& task :
+           line.Remove([now](const Task& task) { return !task.request.CheckWanted(now).ok(); })) {
         Leave(*task);
-        if (task->IsLate(now)) caution_.Late(now);
+        if (task->request.IsLate(now)) caution_.Late(now);
         dropped.push_back(std::move(task));
       }
       wake_ = std::min(wake_, line.EarliestDeadline());
@@ -286,11 +286,11 @@ void AdmissionQueue::Sweep() {
   }
   for (const std::unique_ptr<Task>& task : dropped) {
     metrics_->CountCancelled(Stage::kCopyIn);
-    task->Drop(task->CheckWanted(now));
+    task->Drop(task->request.CheckWanted(now));
   }
 }
 
-void AdmissionQueue::WatchDeadlines() {
+void Scheduler::WatchDeadlines() {
   const auto changed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return wake_changed_ || ended_; };
   for (;;) {
     {
@@ -309,18 +309,18 @@ void AdmissionQueue::WatchDeadlines() {
   }
 }
 
-void AdmissionQueue::SetRefusal(const absl::Status& refusal, Refusal reason) {
+void Scheduler::SetRefusal(const absl::Status& refusal, Refusal reason) {
   refusal_ = refusal;
   refusal_reason_ = reason;
   is_open_.store(refusal.ok(), std::memory_order_release);
 }
 
-void AdmissionQueue::Close(const absl::Status& refusal, Refusal reason) {
+void Scheduler::Close(const absl::Status& refusal, Refusal reason) {
   absl::MutexLock lock(&mutex_);
   SetRefusal(refusal, reason);
 }
 
-void AdmissionQueue::Abort(const absl::Status& refusal, Refusal reason) {
+void Scheduler::Abort(const absl::Status& refusal, Refusal reason) {
   std::vector<std::unique_ptr<Task>> dropped;
   {
     absl::MutexLock lock(&mutex_);
@@ -335,14 +335,15 @@ void AdmissionQueue::Abort(const absl::Status& refusal, Refusal reason) {
   for (const std::unique_ptr<Task>& task : dropped) task->Drop(refusal);
 }
 
-void AdmissionQueue::DevicesChanged() {
+void Scheduler::DevicesChanged() {
   std::vector<std::unique_ptr<Task>> dropped;
   uint64_t live = 0;
   {
     absl::MutexLock lock(&mutex_);
     live = this->live();
     for (FairLine& line : lines_) {
-      for (std::unique_ptr<Task>& task : line.Remove([live](const Task& task) { return (task.devices & live) == 0; })) {
+      for (std::unique_ptr<Task>& task :
+           line.Remove([live](const Task& task) { return (task.plan.devices & live) == 0; })) {
         Leave(*task);
         dropped.push_back(std::move(task));
       }
@@ -351,34 +352,34 @@ void AdmissionQueue::DevicesChanged() {
   for (const std::unique_ptr<Task>& task : dropped) task->Drop(DeviceLost(live != 0));
 }
 
-int64_t AdmissionQueue::waiting_requests() const {
+int64_t Scheduler::waiting_requests() const {
   absl::MutexLock lock(&mutex_);
   return requests_;
 }
 
-double AdmissionQueue::AgeSeconds(TaskPriority priority) const {
+double Scheduler::AgeSeconds(TaskPriority priority) const {
   absl::MutexLock lock(&mutex_);
   const Instant oldest = lines_[static_cast<size_t>(priority)].OldestArrival();
   return oldest == kForever ? 0 : static_cast<double>(Nanoseconds(oldest, clock_->Now())) * 1e-9;
 }
 
-double AdmissionQueue::EstimatedBytesPerSecond(Operator op) const {
+double Scheduler::EstimatedBytesPerSecond(Operator op) const {
   absl::MutexLock lock(&mutex_);
   return times_.BytesPerSecond(op);
 }
 
-void AdmissionQueue::Learn(Operator op, int tasks, int64_t bytes, absl::Duration time) {
+void Scheduler::Learn(Operator op, int tasks, int64_t bytes, absl::Duration time) {
   times_.Learn(op, bytes / tasks, time / tasks, clock_->Now());
 }
 
-void AdmissionQueue::Leave(const Task& task) {
-  Count(-1, -task.bytes);
-  if (!IsSmall(task)) return;
+void Scheduler::Leave(const Task& task) {
+  Count(-1, -task.request.bytes);
+  if (!task.plan.is_small()) return;
   --small_requests_;
-  small_request_bytes_ -= task.bytes;
+  small_request_bytes_ -= task.request.bytes;
 }
 
-void AdmissionQueue::Count(int64_t requests, int64_t bytes) {
+void Scheduler::Count(int64_t requests, int64_t bytes) {
   requests_ += requests;
   bytes_ += bytes;
   metrics_->AddQueued(requests, bytes);

@@ -4,20 +4,20 @@
 #include <string>
 #include <utility>
 
-#include "server/schedule/admission_queue.h"
 #include "server/schedule/request_cost.h"
+#include "server/schedule/scheduler.h"
 
 namespace corank {
 
-class AdmissionQueue::Batch final : public Lease {
+class Scheduler::Batch final : public Lease {
  public:
-  Batch(AdmissionQueue* queue, int device) : queue_(queue), device(device) {}
+  Batch(Scheduler* queue, int device) : queue_(queue), device(device) {}
   ~Batch() override { queue_->EndBatch(*this); }
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
  private:
-  AdmissionQueue* const queue_;
+  Scheduler* const queue_;
 
  public:
   const int device;
@@ -34,8 +34,8 @@ class AdmissionQueue::Batch final : public Lease {
   absl::Duration estimate;  // zero: unknown
 };
 
-struct AdmissionQueue::Taker {
-  AdmissionQueue* queue;
+struct Scheduler::Taker {
+  Scheduler* queue;
   int device;
   bool MayGoOn() ABSL_NO_THREAD_SAFETY_ANALYSIS {  // called with the lock
     FairLine* line = nullptr;
@@ -43,7 +43,7 @@ struct AdmissionQueue::Taker {
   }
 };
 
-FairLine::Place AdmissionQueue::Next(int device, FairLine** line) {
+FairLine::Place Scheduler::Next(int device, FairLine** line) {
   const auto fits = [this, device](const Task& task) {
     return memory_->Fits(device, task.device_bytes, task.host_bytes);
   };
@@ -55,18 +55,18 @@ FairLine::Place AdmissionQueue::Next(int device, FairLine** line) {
     if (!place) continue;
     *line = &candidate;
     const bool may_have_it =
-        !IsSmall(*place) || options_.small_takers == 0 || FreeSmallTakers(DeviceSet::Only(device)) > 0;
+        !place->plan.is_small() || options_.small_takers == 0 || FreeSmallTakers(DeviceSet::Only(device)) > 0;
     return may_have_it ? place : FairLine::Place();
   }
   return FairLine::Place();
 }
 
-bool AdmissionQueue::MayHave(const Task& task) const {
-  if (IsBrief(task) || task.caller->tenant.empty() || !held_.contains(task.caller->tenant)) return true;
+bool Scheduler::MayHave(const Task& task) const {
+  if (IsBrief(task) || task.request.caller->tenant.empty() || !held_.contains(task.request.caller->tenant)) return true;
   return std::accumulate(waiting_takers_.begin(), waiting_takers_.end(), 0) > 1;
 }
 
-bool AdmissionQueue::IsOver(int device) const {
+bool Scheduler::IsOver(int device) const {
   if ((live() & DeviceSet::Only(device)) == 0) return true;
   // Counts work that this device now leaves to others, because those may be lost.
   const auto may_take = [device](uint64_t devices) { return (devices & DeviceSet::Only(device)) != 0; };
@@ -74,7 +74,7 @@ bool AdmissionQueue::IsOver(int device) const {
                                         [&may_take](const FairLine& line) { return line.HasTaskFor(may_take); });
 }
 
-int AdmissionQueue::WaitingTakers(uint64_t devices) const {
+int Scheduler::WaitingTakers(uint64_t devices) const {
   int takers = 0;
   for (int i = 0; i < device_count(); ++i) {
     if (ShouldRun(i, devices)) takers += waiting_takers_[static_cast<size_t>(i)];
@@ -82,7 +82,7 @@ int AdmissionQueue::WaitingTakers(uint64_t devices) const {
   return takers;
 }
 
-int AdmissionQueue::FreeSmallTakers(uint64_t devices) const {
+int Scheduler::FreeSmallTakers(uint64_t devices) const {
   int free = 0;
   for (int i = 0; i < device_count(); ++i) {
     if (!ShouldRun(i, devices)) continue;
@@ -91,32 +91,31 @@ int AdmissionQueue::FreeSmallTakers(uint64_t devices) const {
   return free;
 }
 
-bool AdmissionQueue::IsFull(const BatchRule& rule) const {
-  return small_requests_ >= rule.max_tasks || small_request_bytes_ >= rule.max_bytes;
+bool Scheduler::IsFull() const {
+  return small_requests_ >= options_.batch_requests || small_request_bytes_ >= options_.batch_bytes;
 }
 
-bool AdmissionQueue::Gather(const Task& first, const BatchRule& rule) {
-  if (rule.delay <= absl::ZeroDuration() || !IsSmall(first) || IsFull(rule) || !refusal_.ok()) return true;
+bool Scheduler::Gather(const Task& first) {
+  if (options_.batch_delay <= absl::ZeroDuration() || !first.plan.is_small() || IsFull() || !refusal_.ok()) return true;
   const absl::Duration waited = absl::Nanoseconds(Nanoseconds(first.queued, clock_->Now()));
-  if (waited >= rule.delay) return true;
-  const auto changed = [this, &rule]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return IsFull(rule) || !refusal_.ok() || small_requests_ == 0;
+  if (waited >= options_.batch_delay) return true;
+  const auto changed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return IsFull() || !refusal_.ok() || small_requests_ == 0;
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&changed), rule.delay - waited);
+  mutex_.AwaitWithTimeout(absl::Condition(&changed), options_.batch_delay - waited);
   return false;
 }
 
-int64_t AdmissionQueue::MostForOne(const Task& first, const BatchRule& rule) const {
+int64_t Scheduler::MostForOne(const Task& first) const {
   // An idle lane should get a share of a burst before one lane works through all of it.
-  int64_t others = WaitingTakers(first.devices);
-  if (IsSmall(first) && options_.small_takers > 0) {
-    others = std::min<int64_t>(others, std::max(0, FreeSmallTakers(first.devices) - 1));
+  int64_t others = WaitingTakers(first.plan.devices);
+  if (first.plan.is_small() && options_.small_takers > 0) {
+    others = std::min<int64_t>(others, std::max(0, FreeSmallTakers(first.plan.devices) - 1));
   }
-  return std::min<int64_t>(rule.max_tasks, (requests_ + others) / (others + 1));
+  return std::min<int64_t>(options_.batch_requests, (requests_ + others) / (others + 1));
 }
 
-std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
-    int device, const BatchRule& rule, absl::FunctionRef<bool(const Task& first, const Task& next)> joins) {
+std::vector<std::unique_ptr<Task>> Scheduler::NextBatch(int device) {
   std::vector<std::unique_ptr<Task>> taken;
   auto batch = std::make_shared<Batch>(this, device);  // ends without the lock
   absl::MutexLock lock(&mutex_);
@@ -128,33 +127,35 @@ std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
     mutex_.Await(absl::Condition(&taker, &Taker::MayGoOn));
     place = Next(device, &line);
     if (!place) break;
-  } while (!Gather(*place, rule) ||
-           (place->is_heavy() && !memory_->Take(device, place->device_bytes, place->host_bytes)));
+  } while (!Gather(*place) || (place->is_heavy() && !memory_->Take(device, place->device_bytes, place->host_bytes)));
   --waiting_takers_[static_cast<size_t>(device)];
   if (!place) return taken;
-  batch->op = place->operation->op();
-  batch->is_small = IsSmall(*place);
-  batch->waits_for_caller = place->operation->waits_for_caller();
-  batch->tenant = place->caller->tenant;
+  batch->op = place->plan.operation->op();
+  batch->is_small = place->plan.is_small();
+  batch->waits_for_caller = place->plan.operation->waits_for_caller();
+  batch->tenant = place->request.caller->tenant;
   batch->is_brief = IsBrief(*place);
   if (!batch->is_brief) ++held_[batch->tenant];
   batch->device_bytes = place->device_bytes;
   batch->host_bytes = place->host_bytes;
-  const int64_t most = MostForOne(*place, rule);
+  const int64_t most = MostForOne(*place);
+  const auto joins = [](const Task& first, const Task& next) {
+    return first.plan.is_small() && next.plan.is_small() && first.plan.operation->op() == next.plan.operation->op();
+  };
   double cost = 0;
   int64_t bytes = 0;
   do {
     taken.push_back(Pop(*line, place));
     Task& task = *taken.back();
     task.lease = batch;
-    bytes += task.bytes;
-    cost += RequestCost(task.work_bytes);
-    batch->work_bytes += task.work_bytes;
+    bytes += task.request.bytes;
+    cost += RequestCost(task.plan.work_bytes);
+    batch->work_bytes += task.plan.work_bytes;
     if (static_cast<int64_t>(taken.size()) >= most) break;
     bool no_heavy = true;  // a heavy task never joins a batch
     place = line->First([this, device](uint64_t devices) { return ShouldRun(device, devices); },
                         [](const Task&) { return true; }, [](const Task&) { return false; }, &no_heavy);
-  } while (place && place->bytes <= rule.max_bytes - bytes && joins(*taken.front(), *place));
+  } while (place && place->request.bytes <= options_.batch_bytes - bytes && joins(*taken.front(), *place));
   batch->tasks = static_cast<int>(taken.size());
   batch->taken = clock_->Now();
   batch->estimate =
@@ -168,13 +169,13 @@ std::vector<std::unique_ptr<Task>> AdmissionQueue::Take(
   return taken;
 }
 
-std::unique_ptr<Task> AdmissionQueue::Pop(FairLine& line, const FairLine::Place& place) {
+std::unique_ptr<Task> Scheduler::Pop(FairLine& line, const FairLine::Place& place) {
   std::unique_ptr<Task> task = line.Take(place);
   Leave(*task);
   return task;
 }
 
-absl::Duration AdmissionQueue::SoonestEnd(uint64_t devices, Instant now) const {
+absl::Duration Scheduler::SoonestEnd(uint64_t devices, Instant now) const {
   absl::Duration soonest = absl::InfiniteDuration();
   for (const Batch* const batch : batches_) {
     if ((devices & DeviceSet::Only(batch->device)) == 0) continue;
@@ -184,7 +185,7 @@ absl::Duration AdmissionQueue::SoonestEnd(uint64_t devices, Instant now) const {
   return soonest == absl::InfiniteDuration() ? absl::ZeroDuration() : soonest;
 }
 
-void AdmissionQueue::EndBatch(Batch& batch) {
+void Scheduler::EndBatch(Batch& batch) {
   if (batch.tasks == 0) return;  // a taker that was released
   if (batch.device_bytes > 0 || batch.host_bytes > 0) {
     memory_->GiveBack(batch.device, batch.device_bytes, batch.host_bytes);

@@ -1,13 +1,15 @@
-// The bounded queue that every request passes.
-#ifndef CORANK_SERVER_SCHEDULE_ADMISSION_QUEUE_H_
-#define CORANK_SERVER_SCHEDULE_ADMISSION_QUEUE_H_
+// The bounded queue that every request passes, and what lanes get from it.
+#ifndef CORANK_SERVER_SCHEDULE_SCHEDULER_H_
+#define CORANK_SERVER_SCHEDULE_SCHEDULER_H_
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -20,7 +22,6 @@
 #include "server/memory/device_set.h"
 #include "server/observe/metrics.h"
 #include "server/run/task.h"
-#include "server/schedule/batcher.h"
 #include "server/schedule/caution.h"
 #include "server/schedule/device_memory.h"
 #include "server/schedule/drain_rate.h"
@@ -32,8 +33,9 @@ namespace corank {
 /// Higher priorities go first. Within a priority, tenants share by the bytes of their arrays (fair_line.h), and within
 /// a tenant the order is first come, first served. Work leaves the queue only when the device memory and the pinned
 /// memory that it needs are free, so it cannot fail for lack of them later. A request that needs much memory is not
-/// overtaken by another such request. Thread-safe. Only Take waits, and Admit while it runs a small request.
-class AdmissionQueue final : public TaskSource {
+/// overtaken by another such request. Small requests of one operator leave as a batch, so a burst of them costs one
+/// hand-off instead of one each. Thread-safe. Only NextBatch waits, and Submit while it runs a small request.
+class Scheduler final : public WorkSource {
  public:
   struct Options {
     /// Most requests that may wait. Of this and of max_bytes, normal and low priority together may take seven eighths,
@@ -56,33 +58,36 @@ class AdmissionQueue final : public TaskSource {
     /// does so: two thread hand-offs cost more than its work. With several devices, as many requests as devices may do
     /// so.
     int64_t direct_bytes = 16 << 10;
-    /// A request whose arrays and results are all inline and have at most this many bytes, or twice as many if the work
-    /// is light, goes to the host runner: at once, on the thread that submits it, any number at a time, ahead of all
-    /// waiting work. 0: none does. Priorities, fair shares, queue limits and deadline estimates do not apply to these
-    /// requests: a refusal would receive their message all the same, which is most of their cost.
-    int64_t host_bytes = 0;
-    /// Most takers of a device that may have small tasks, with arrays of at most this many bytes, at the same time;
-    /// small tasks that arrive meanwhile form a batch. 0: all takers. For engines on which a batch costs hardly more
-    /// than one member.
-    int64_t small_bytes = 64 << 10;
+    /// Most takers of a device that may have small tasks at the same time; small tasks that arrive meanwhile form a
+    /// batch. 0: all takers. For engines on which a batch costs hardly more than one member.
     int small_takers = 0;
+    /// Most requests in one batch.
+    int batch_requests = 64;
+    /// Most bytes of all messages in a batch together; a single request may exceed it.
+    int64_t batch_bytes = int64_t{1} << 20;
+    /// How long a small request may wait for others while a lane is free; 0: not at all.
+    absl::Duration batch_delay = absl::ZeroDuration();
   };
+  /// Runs a task on the calling thread, and returns when the task has ended.
+  using Runner = std::function<void(std::unique_ptr<Task> task)>;
 
   /// With a null `memory`, no work waits for memory. With null `devices`, `memory` must be null too, and there is one
   /// device, which is never lost. The pointees must outlive the queue.
-  AdmissionQueue(const Options& options, const Clock* clock, Metrics* metrics, DeviceMemory* memory = nullptr,
-                 const DeviceSet* devices = nullptr);
-  ~AdmissionQueue() override;
+  Scheduler(const Options& options, const Clock* clock, Metrics* metrics, DeviceMemory* memory = nullptr,
+            const DeviceSet* devices = nullptr);
+  ~Scheduler() override;
 
-  /// Sets the runner of small direct requests on a device. Call it before the first Admit. The runner must outlive the
-  /// last.
-  void SetDirectRunner(DirectRunner* runner, int device = 0) {
-    direct_runners_[static_cast<size_t>(device)] = runner;
+  /// Sets the runner of small direct requests on a device. Call it before the first Submit. What it captures must
+  /// outlive the last.
+  void SetDirectRunner(Runner runner, int device = 0) {
+    direct_runners_[static_cast<size_t>(device)] = std::move(runner);
     has_direct_runner_ = true;
   }
 
-  /// Sets the runner of requests of up to `host_bytes`, several at a time; otherwise like SetDirectRunner.
-  void SetHostRunner(DirectRunner* runner) { host_runner_ = runner; }
+  /// Sets the runner of requests for the host (Strategy::kHost), which runs any number at a time, ahead of all waiting
+  /// work; otherwise like SetDirectRunner. Priorities, fair shares, queue limits and deadline estimates do not apply to
+  /// these requests: a refusal would receive their message all the same, which is most of their cost.
+  void SetHostRunner(Runner runner) { host_runner_ = std::move(runner); }
 
   /// Consumes the task if and only if it returns OK. The completion is then called exactly once, with DEADLINE_EXCEEDED
   /// as soon as the deadline passes during the wait. Errors: DEADLINE_EXCEEDED or CANCELLED: the task is no longer
@@ -91,14 +96,14 @@ class AdmissionQueue final : public TaskSource {
   /// INVALID_ARGUMENT: the task needs more device memory than the budget of any device, or more pinned memory than all
   /// running requests together may have. UNAVAILABLE with RetryInfo: the server is draining or has lost the devices
   /// that may run the task.
-  [[nodiscard]] absl::Status Admit(std::unique_ptr<Task>&& task) ABSL_LOCKS_EXCLUDED(mutex_);
+  [[nodiscard]] absl::Status Submit(std::unique_ptr<Task>&& task) ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Ends waiting tasks that were cancelled or whose deadline passed. Call it when a call is cancelled; the queue
   /// handles deadlines itself.
   void Sweep() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  /// Refuses new tasks with `refusal`, counted as `reason`. Waiting tasks are still handed out; then Take returns
-  /// nothing.
+  /// Refuses new tasks with `refusal`, counted as `reason`. Waiting tasks are still handed out; then NextBatch
+  /// returns nothing.
   void Close(const absl::Status& refusal, Refusal reason = Refusal::kDraining) ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Close, and also ends all waiting tasks with `refusal`.
@@ -108,9 +113,9 @@ class AdmissionQueue final : public TaskSource {
   /// the takers of lost devices.
   void DevicesChanged() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  std::vector<std::unique_ptr<Task>> Take(int device, const BatchRule& rule,
-                                          absl::FunctionRef<bool(const Task& first, const Task& next)> joins) override
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  /// The next task that `device` may run, with directly following small ones of the same operator if it is small. Waits
+  /// for a second task only as long as the options allow, and leaves work for other waiting takers.
+  std::vector<std::unique_ptr<Task>> NextBatch(int device) override ABSL_LOCKS_EXCLUDED(mutex_);
 
   int64_t waiting_requests() const ABSL_LOCKS_EXCLUDED(mutex_);
   /// How long the oldest request of a priority has waited; 0 if none waits.
@@ -125,7 +130,7 @@ class AdmissionQueue final : public TaskSource {
   struct Taker;
 
   absl::Status Refuse(Refusal reason, absl::Status status) const;
-  // Sets the task's needs of device and pinned memory, and removes devices whose budget is smaller.
+  // Sets what counts of the task's need, and removes devices whose budget is smaller.
   absl::Status FindMemory(Task& task) const;
   void SetRefusal(const absl::Status& refusal, Refusal reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the queue accepts tasks of this kind at all.
@@ -142,15 +147,14 @@ class AdmissionQueue final : public TaskSource {
   absl::Duration SoonestEnd(uint64_t devices, Instant now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   FairLine& LineOf(const Task& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return lines_[static_cast<size_t>(task.priority)];
+    return lines_[static_cast<size_t>(task.request.priority)];
   }
   const FairLine& LineOf(const Task& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return lines_[static_cast<size_t>(task.priority)];
+    return lines_[static_cast<size_t>(task.request.priority)];
   }
-  bool IsSmall(const Task& task) const { return task.work_bytes <= options_.small_bytes; }
   // Whether the task leaves its taker soon; always true without leaves_a_taker.
   bool IsBrief(const Task& task) const {
-    return !options_.leaves_a_taker || (IsSmall(task) && !task.operation->waits_for_caller());
+    return !options_.leaves_a_taker || (task.plan.is_small() && !task.plan.operation->waits_for_caller());
   }
   int device_count() const { return devices_ == nullptr ? 1 : devices_->size(); }
   uint64_t live() const { return devices_ == nullptr ? ~uint64_t{0} : devices_->live(); }
@@ -167,10 +171,10 @@ class AdmissionQueue final : public TaskSource {
   // The task that the device runs next; none if no waiting task may run on it now.
   FairLine::Place Next(int device, FairLine** line) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsOver(int device) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for companions of the first task if the rule allows. False if it did wait: everything may have changed.
-  bool Gather(const Task& first, const BatchRule& rule) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool IsFull(const BatchRule& rule) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  int64_t MostForOne(const Task& first, const BatchRule& rule) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Waits for companions of the first task if the options allow. False if it did wait: everything may have changed.
+  bool Gather(const Task& first) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsFull() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  int64_t MostForOne(const Task& first) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::unique_ptr<Task> Pop(FairLine& line, const FairLine::Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndBatch(Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
   void Learn(Operator op, int tasks, int64_t bytes, absl::Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -187,9 +191,9 @@ class AdmissionQueue final : public TaskSource {
 
   template <typename T>
   using PerDevice = std::array<T, DeviceSet::kMaxDevices>;
-  PerDevice<DirectRunner*> direct_runners_{};
+  PerDevice<Runner> direct_runners_{};
   bool has_direct_runner_ = false;
-  DirectRunner* host_runner_ = nullptr;
+  Runner host_runner_;
 
   mutable absl::Mutex mutex_;
   std::vector<FairLine> lines_ ABSL_GUARDED_BY(mutex_);  // by priority
@@ -218,4 +222,4 @@ class AdmissionQueue final : public TaskSource {
 
 }  // namespace corank
 
-#endif  // CORANK_SERVER_SCHEDULE_ADMISSION_QUEUE_H_
+#endif  // CORANK_SERVER_SCHEDULE_SCHEDULER_H_

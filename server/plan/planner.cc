@@ -1,0 +1,61 @@
+#include "server/plan/planner.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "server/memory/budget.h"
+#include "server/run/external_work.h"
+#include "server/run/job_memory.h"
+
+namespace corank {
+
+Strategy ChooseStrategy(const Workload& work, const PlannerOptions& options) {
+  const bool has_room = work.external_host_bytes <= options.max_host_bytes;
+  if (work.is_streamed) {
+    return work.external && (has_room || !work.may_fit_whole) ? *work.external : Strategy::kCollected;
+  }
+  if (IsLong(work, options) && options.in_pieces && work.external && has_room) return *work.external;
+  const int64_t for_host = work.is_light ? 2 * options.host_bytes : options.host_bytes;
+  if (work.is_inline && options.host_bytes > 0 && work.work_bytes <= for_host) return Strategy::kHost;
+  return work.work_bytes <= options.small_bytes ? Strategy::kBatched : Strategy::kDevice;
+}
+
+Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, const PlannerOptions& options,
+                 const StreamOptions& streams, const DeviceSet& devices, RunBuffers* buffers) {
+  Plan plan;
+  plan.operation = std::move(operation);
+  plan.work_bytes = std::max(extent.message_bytes, plan.operation->work_bytes());
+  Workload work;
+  work.work_bytes = plan.work_bytes;
+  work.placed_bytes = extent.placed_bytes;
+  work.is_inline = extent.is_inline;
+  work.is_light = plan.operation->is_light();
+  std::unique_ptr<const ExternalWork> external;
+  ExternalMeans means;
+  if (IsLong(work, options) && options.in_pieces) external = plan.operation->external();
+  if (external != nullptr) {
+    means.memory = std::make_shared<JobMemory>(streams.max_device_bytes, streams.max_host_bytes,
+                                               Budget::Create(std::numeric_limits<int64_t>::max()), buffers);
+    means.piece_bytes = streams.piece_bytes;
+    work.external = external->strategy();
+    work.external_host_bytes = external->HostBytes(/*parts=*/0, means.piece_bytes, *means.memory);
+  }
+  plan.strategy = ChooseStrategy(work, options);
+  if (plan.strategy == work.external) {
+    plan.operation = external->Make(std::move(means));
+    plan.work_bytes = std::max(extent.message_bytes, plan.operation->work_bytes());
+  }
+  plan.need = NeedOf(*plan.operation, plan.strategy, devices);
+  return plan;
+}
+
+MemoryNeed NeedOf(const Operation& operation, Strategy strategy, const DeviceSet& devices) {
+  MemoryNeed need;
+  if (strategy == Strategy::kHost || strategy == Strategy::kBatched) return need;
+  for (int i = 0; i < devices.size(); ++i) need.device_bytes.push_back(operation.device_bytes(devices.engine(i)));
+  need.host_bytes = operation.host_bytes();
+  return need;
+}
+
+}  // namespace corank

@@ -1,0 +1,68 @@
+// Decides how a request is carried out, once, before admission.
+#ifndef CORANK_SERVER_PLAN_PLANNER_H_
+#define CORANK_SERVER_PLAN_PLANNER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "kernels/engine/engine.h"
+#include "server/memory/device_set.h"
+#include "server/memory/run_buffers.h"
+#include "server/run/plan.h"
+#include "server/run/stream_options.h"
+
+namespace corank {
+
+struct PlannerOptions {
+  /// Requests whose arrays and results are all inline and have at most this many bytes, or twice as many if the work is
+  /// light, run on the host. 0: none does.
+  int64_t host_bytes = 0;
+  /// Requests with arrays of at most this many bytes form batches.
+  int64_t small_bytes = int64_t{64} << 10;
+  /// Requests with more bytes than this outside the message are long work.
+  int64_t long_bytes = int64_t{32} << 20;
+  /// Whether long work in shared memory runs piece by piece if it can.
+  bool in_pieces = false;
+  /// Most pinned memory of work that runs piece by piece.
+  int64_t max_host_bytes = 0;
+};
+
+/// The facts that decide.
+struct Workload {
+  int64_t work_bytes = 0;    // of arrays and results, wherever they are, or of the message if that is more
+  int64_t placed_bytes = 0;  // of arrays and results outside the message
+  bool is_inline = false;    // all of them are in the message
+  bool is_light = false;     // Operation::is_light
+  bool is_streamed = false;  // some of them are streamed
+  /// Set if it can run piece by piece: this strategy, with this much pinned memory.
+  std::optional<Strategy> external;
+  int64_t external_host_bytes = 0;
+  /// For streams: without that much pinned memory, it may still fit on the device as a whole.
+  bool may_fit_whole = false;
+};
+
+/// Where the bytes of a request are.
+struct Extent {
+  int64_t message_bytes = 0;
+  int64_t placed_bytes = 0;  // of arrays and results outside the message
+  bool is_inline = false;    // all of them are in the message
+};
+
+inline bool IsLong(const Workload& work, const PlannerOptions& options) {
+  return work.is_streamed || work.placed_bytes > options.long_bytes;
+}
+
+/// Pure.
+Strategy ChooseStrategy(const Workload& work, const PlannerOptions& options);
+
+/// The plan of a request whose arrays are all there.
+Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, const PlannerOptions& options,
+                 const StreamOptions& streams, const DeviceSet& devices, RunBuffers* buffers);
+
+/// What an operation takes on each device. Small work takes no more than every lane has.
+MemoryNeed NeedOf(const Operation& operation, Strategy strategy, const DeviceSet& devices);
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_PLAN_PLANNER_H_

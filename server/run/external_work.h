@@ -1,0 +1,40 @@
+// Work on large arrays that can run piece by piece.
+#ifndef CORANK_SERVER_RUN_EXTERNAL_WORK_H_
+#define CORANK_SERVER_RUN_EXTERNAL_WORK_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "server/run/chunk_pipe.h"
+#include "server/run/job_memory.h"
+#include "server/run/operation.h"
+#include "server/run/plan.h"
+
+namespace corank {
+
+/// The means of an external sort or merge.
+struct ExternalMeans {
+  std::shared_ptr<JobMemory> memory;
+  std::shared_ptr<ChunkPipe> pipe = nullptr;  // carries all arrays; null: they are in host memory
+  int64_t piece_bytes = int64_t{16} << 20;    // least size of a sort's piece
+};
+
+/// What a sort or a merge tells the planner about itself. Owns its arrays as the operation does.
+class ExternalWork {
+ public:
+  virtual ~ExternalWork() = default;
+  virtual Strategy strategy() const = 0;
+  /// Whether all its arrays come in chunks.
+  virtual bool is_streamed() const = 0;
+  /// Whether it keeps only the first rows.
+  virtual bool keeps_first_rows() const { return false; }
+  /// Whether it may need less host memory as a whole, on the device.
+  virtual bool may_fit_whole() const { return false; }
+  /// Upper bound of its pinned memory. `parts`: number of calls that send chunks concurrently; 0: no chunks.
+  virtual int64_t HostBytes(int64_t parts, int64_t piece_bytes, const JobMemory& memory) const = 0;
+  virtual std::unique_ptr<Operation> Make(ExternalMeans means) const = 0;
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RUN_EXTERNAL_WORK_H_
