@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/base/errors.h"
+#include "server/base/status_macros.h"
 
 namespace corank {
 namespace {
@@ -26,9 +27,8 @@ absl::StatusOr<std::shared_ptr<StreamBlock>> JobMemory::AllocateDevice(int64_t b
   if (!of_job) return OverLimit(field, "device memory (max_device_bytes)", device_->limit());
   Budget::Reservation of_all = all_->Reserve(bytes);
   if (!of_all) return AllInUse();
-  absl::StatusOr<std::shared_ptr<EngineMemory>> memory = engine_->AllocateDevice(bytes);
-  if (!memory.ok()) return memory.status();
-  std::shared_ptr<void> data(*memory, (*memory)->data());
+  CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<EngineMemory> memory, engine_->AllocateDevice(bytes));
+  std::shared_ptr<void> data(memory, memory->data());
   return std::make_shared<StreamBlock>(std::move(data), bytes, std::move(of_job), std::move(of_all));
 }
 
@@ -37,9 +37,8 @@ absl::StatusOr<std::shared_ptr<StreamBlock>> JobMemory::AllocateHost(int64_t byt
   if (!of_job) return OverLimit(field, "host memory (max_stream_host_bytes)", host_->limit());
   Budget::Reservation of_all = all_->Reserve(bytes);
   if (!of_all) return AllInUse();
-  absl::StatusOr<std::shared_ptr<void>> memory = buffers_->Take(*engine_, bytes);
-  if (!memory.ok()) return memory.status();
-  return std::make_shared<StreamBlock>(*std::move(memory), bytes, std::move(of_job), std::move(of_all));
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> memory, buffers_->Take(*engine_, bytes));
+  return std::make_shared<StreamBlock>(std::move(memory), bytes, std::move(of_job), std::move(of_all));
 }
 
 }  // namespace corank

@@ -35,21 +35,22 @@ absl::Status PhasedOperation::Enqueue(Lane& lane, OperatorReport* report) {
 }
 
 int64_t PhasedOperation::work_bytes() const {
-  int64_t bytes = input_bytes_;
+  int64_t bytes = 0;
+  for (const Place& input : inputs_) bytes += input.input->size_bytes();
   for (const PendingResult& result : results_) bytes += result.size_bytes();
   return bytes;
 }
 
-absl::Status PhasedOperation::AllocateResults(EngineStream& stream) {
-  for (PendingResult& result : results_) CORANK_RETURN_IF_ERROR(result.Allocate(stream));
-  return absl::OkStatus();
-}
-
-void* PhasedOperation::DeviceOf(ResultRole role) const {
-  for (const PendingResult& result : results_) {
-    if (result.role == role) return result.buffer.device;
+absl::Status PhasedOperation::CopyIn(EngineStream& stream) {
+  for (const Place& input : inputs_) {
+    CORANK_ASSIGN_OR_RETURN(const void* const d_bytes, Upload(stream, *input.input));
+    input.set(input.place, d_bytes);
   }
-  return nullptr;
+  for (size_t i = 0; i < results_.size(); ++i) {
+    CORANK_RETURN_IF_ERROR(results_[i].Allocate(stream));
+    places_[i].set(places_[i].place, results_[i].buffer.device);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status PhasedOperation::CopyOut(EngineStream& stream) {

@@ -153,7 +153,7 @@ class PhasedOperation : public Operation {
   /// kBrief only if inputs and results are so small that kernels should read and write them in host memory, each once.
   virtual Pace pace() const { return Pace::kPhases; }
   /// Uploads the inputs and allocates the results.
-  virtual absl::Status CopyIn(EngineStream& stream) = 0;
+  virtual absl::Status CopyIn(EngineStream& stream);
   /// Runs the operator. `report` is valid once the stream finished.
   virtual absl::Status Run(EngineStream& stream, OperatorReport* report) = 0;
   /// Checks the places of all results, then downloads the results.
@@ -167,33 +167,53 @@ class PhasedOperation : public Operation {
   const absl::InlinedVector<PendingResult, 3>& results() const { return results_; }
 
  protected:
-  /// For constructors. Results are made and listed in this order.
-  void AddInput(const Operand& input) { input_bytes_ += input.size_bytes(); }
-  void AddInput(const std::optional<Operand>& input) {
-    if (input) AddInput(*input);
+  PhasedOperation() = default;
+  // Inputs and results know their places in the arguments.
+  PhasedOperation(const PhasedOperation&) = delete;
+  PhasedOperation& operator=(const PhasedOperation&) = delete;
+
+  /// For constructors. CopyIn uploads the inputs in this order, and sets `*d_bytes` to where kernels read them, null if
+  /// there are no bytes. The pointees are members of the operation.
+  template <typename T>
+  void AddInput(const Operand& input, const T** d_bytes) {
+    const auto set = [](void* place, const void* bytes) {
+      *static_cast<const T**>(place) = static_cast<const T*>(bytes);
+    };
+    inputs_.push_back({&input, d_bytes, set});
   }
-  void AddResult(PendingResult result) { results_.push_back(std::move(result)); }
-  absl::Status AllocateResults(EngineStream& stream);
-  /// Null: there is no such result, or it has no bytes.
-  void* DeviceOf(ResultRole role) const;
+  template <typename T>
+  void AddInput(const std::optional<Operand>& input, const T** d_bytes) {
+    if (input) AddInput(*input, d_bytes);
+  }
+  /// Results are made and listed in this order. CopyIn sets `*d_bytes` to where kernels write them.
+  template <typename T>
+  void AddResult(PendingResult result, T** d_bytes) {
+    results_.push_back(std::move(result));
+    places_.push_back({nullptr, d_bytes, [](void* place, const void* bytes) {
+                         *static_cast<T**>(place) = static_cast<T*>(const_cast<void*>(bytes));
+                       }});
+  }
 
  private:
+  // Where an address of device memory belongs.
+  struct Place {
+    const Operand* input;
+    void* place;
+    void (*set)(void* place, const void* d_bytes);
+  };
   absl::Status Enqueue(Lane& lane, OperatorReport* report);
 
-  int64_t input_bytes_ = 0;
+  absl::InlinedVector<Place, 4> inputs_;
+  absl::InlinedVector<Place, 3> places_;  // of the results
   absl::InlinedVector<PendingResult, 3> results_;
 };
 
-/// Uploads an array to `*d_bytes`, which stays as it is if there is none. Its elements are T.
+/// Uploads an array of T, and sets where kernels read it.
 template <typename T>
 absl::Status UploadTo(EngineStream& stream, const Operand& operand, const T** d_bytes) {
   CORANK_ASSIGN_OR_RETURN(const void* const uploaded, Upload(stream, operand));
   *d_bytes = static_cast<const T*>(uploaded);
   return absl::OkStatus();
-}
-template <typename T>
-absl::Status UploadTo(EngineStream& stream, const std::optional<Operand>& operand, const T** d_bytes) {
-  return operand ? UploadTo(stream, *operand, d_bytes) : absl::OkStatus();
 }
 /// The values must not change until the stream has finished.
 inline absl::Status UploadTo(EngineStream& stream, const std::vector<int64_t>& values, const int64_t** d_values) {

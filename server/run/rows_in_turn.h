@@ -69,7 +69,7 @@ class IntervalOperation : public RowsInTurn {
                                    absl::Span<void* const> d_out, OperatorReport* report) final;
 
  protected:
-  explicit IntervalOperation(const Operand& counts) : cursor_(counts) { AddInput(counts); }
+  explicit IntervalOperation(const Operand& counts) : cursor_(counts) {}
   /// Device memory of a piece without its inputs and its workspace. `arrays`: number of interval arrays beside the
   /// rows.
   int64_t PieceBytes(int arrays) const;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -93,7 +94,7 @@ TEST_P(FusedSortTest, GivesEachMemberItsOwn) {
   const std::unique_ptr<EngineStream> stream = engine->CreateStream().value();
   const std::vector<Member> members = Members();
   for (const Order order : {Order::kAscending, Order::kDescending}) {
-    std::vector<SortOperation> operations;
+    std::deque<SortOperation> operations;  // they do not move
     for (const Member& member : members) operations.emplace_back(SpecOf(member, GetParam(), order));
     std::vector<const SortOperation*> sorts;
     std::vector<Outcome> outcomes(members.size());
@@ -152,7 +153,7 @@ TEST(FusedSort, BriefMembersAreSortedWhereTheyLie) {
   for (const int round : {1, 2, 3}) {
     if (round == 2) members.push_back({std::vector<uint16_t>(static_cast<size_t>(kSortEachKeys) + 1, 7), {}});
     if (round == 3) members.pop_back();
-    std::vector<SortOperation> operations;
+    std::deque<SortOperation> operations;  // they do not move
     for (const Member& member : members) {
       SortOperation::Spec spec = SpecOf(member, {"", true, false, false}, Order::kDescending);
       spec.keys.is_pinned = round != 3 || &member != &members.back();

@@ -30,45 +30,38 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
       column.type = KeyTypeOf(from.data.type);
       column.row_bytes = from.data.element_bytes;
     }
-    AddInput(from.data);
-    AddInput(from.offsets);
+    AddInput(from.data, &column.data);
+    AddInput(from.offsets, &column.offsets);
     if (!spec_.want_columns) continue;
-    AddResult({ResultRole::kColumnData, from.data.type, from.data.element_bytes, from.result_count, from.data_target});
+    AddResult({ResultRole::kColumnData, from.data.type, from.data.element_bytes, from.result_count, from.data_target},
+              &column.data_out);
     if (from.offsets) {
-      AddResult({ResultRole::kColumnOffsets, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), count + 1, from.offsets_target});
+      AddResult({ResultRole::kColumnOffsets, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), count + 1, from.offsets_target},
+                &column.offsets_out);
     }
   }
   if (spec_.values) {
     args_.value_bytes = spec_.values->element_bytes;
-    AddInput(spec_.values);
-    AddResult({ResultRole::kValues, spec_.values->type, args_.value_bytes, count, spec_.values_target});
+    AddInput(spec_.values, &args_.values_in);
+    AddResult({ResultRole::kValues, spec_.values->type, args_.value_bytes, count, spec_.values_target},
+              &args_.values_out);
   }
   if (spec_.want_indices) {
     const int index_bytes = IndexBytes(args_.count - 1);
-    AddResult({ResultRole::kIndices, IndexType(index_bytes), index_bytes, count, spec_.indices_target});
+    AddResult({ResultRole::kIndices, IndexType(index_bytes), index_bytes, count, spec_.indices_target},
+              &args_.indices_out);
   }
 }
 
 absl::Status ColumnSortOperation::CopyIn(EngineStream& stream) {
   string_bytes_.clear();
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.columns[i].data, &columns_[i].data));
-    CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.columns[i].offsets, &columns_[i].offsets));
-  }
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.values, &args_.values_in));
-  CORANK_RETURN_IF_ERROR(AllocateResults(stream));
-  args_.values_out = DeviceOf(ResultRole::kValues);
-  args_.indices_out = DeviceOf(ResultRole::kIndices);
-  if (!spec_.want_columns) return absl::OkStatus();
-  auto result = results().begin();
-  for (KeyColumn& column : columns_) {
-    column.data_out = result->buffer.device;
-    const int64_t most_bytes = (result++)->size_bytes();
-    if (column.kind != ColumnKind::kStrings) continue;
-    // With a limit, strings may be shorter than their buffer, which is copied whole. Nobody may read the lane's earlier
-    // data in the rest of it.
-    if (args_.limit >= 0) CORANK_RETURN_IF_ERROR(stream.Zero(column.data_out, most_bytes));
-    column.offsets_out = static_cast<int64_t*>((result++)->buffer.device);
+  CORANK_RETURN_IF_ERROR(PhasedOperation::CopyIn(stream));
+  // With a limit, strings may be shorter than their buffer, which is copied whole. Nobody may read the lane's earlier
+  // data in the rest of it.
+  for (size_t i = 1; i < results().size() && args_.limit >= 0; ++i) {
+    const PendingResult& data = results()[i - 1];
+    if (results()[i].role != ResultRole::kColumnOffsets) continue;
+    CORANK_RETURN_IF_ERROR(stream.Zero(data.buffer.device, data.size_bytes()));
   }
   return absl::OkStatus();
 }

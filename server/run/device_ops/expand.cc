@@ -10,8 +10,10 @@ ExpandOperation::ExpandOperation(Spec spec) : IntervalOperation(spec.counts), sp
   args_.element_bytes = spec_.values.element_bytes;
   args_.interval_count = spec_.counts.count;
   args_.total = spec_.total;
-  AddInput(spec_.values);
-  AddResult({ResultRole::kValues, spec_.values.type, spec_.values.element_bytes, spec_.total, spec_.target});
+  AddInput(spec_.values, &args_.values);
+  AddInput(spec_.counts, &args_.counts);
+  AddResult({ResultRole::kValues, spec_.values.type, spec_.values.element_bytes, spec_.total, spec_.target},
+            &args_.out);
 }
 
 int64_t ExpandOperation::device_bytes(const Engine& engine) const {
@@ -30,14 +32,6 @@ absl::Status ExpandOperation::MakePiece(EngineStream& stream, const IntervalCurs
   CORANK_RETURN_IF_ERROR(UploadTo(stream, piece.counts, &args.counts));
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
   return stream.Expand(args, report);
-}
-
-absl::Status ExpandOperation::CopyIn(EngineStream& stream) {
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.values, &args_.values));
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.counts, &args_.counts));
-  CORANK_RETURN_IF_ERROR(AllocateResults(stream));
-  args_.out = DeviceOf(ResultRole::kValues);
-  return absl::OkStatus();
 }
 
 }  // namespace corank

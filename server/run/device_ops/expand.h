@@ -22,7 +22,6 @@ class ExpandOperation final : public IntervalOperation {
 
   Operator op() const override { return Operator::kExpandIntervals; }
   int64_t device_bytes(const Engine& engine) const override;
-  absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.Expand(args_, report); }
 
  private:

@@ -10,9 +10,12 @@ namespace corank {
 LoadBalanceOperation::LoadBalanceOperation(Spec spec) : IntervalOperation(spec.counts), spec_(std::move(spec)) {
   args_.object_count = spec_.counts.count;
   args_.total = spec_.total;
+  AddInput(spec_.counts, &args_.counts);
   const int index_bytes = args_.IndexWidth();
-  AddResult({ResultRole::kObjects, IndexType(index_bytes), index_bytes, spec_.total, spec_.objects_target});
-  AddResult({ResultRole::kRanks, IndexType(index_bytes), index_bytes, spec_.total, spec_.ranks_target});
+  AddResult({ResultRole::kObjects, IndexType(index_bytes), index_bytes, spec_.total, spec_.objects_target},
+            &args_.objects_out);
+  AddResult({ResultRole::kRanks, IndexType(index_bytes), index_bytes, spec_.total, spec_.ranks_target},
+            &args_.ranks_out);
 }
 
 int64_t LoadBalanceOperation::device_bytes(const Engine& engine) const {
@@ -58,14 +61,6 @@ absl::Status LoadBalanceOperation::MakePiece(EngineStream& stream, const Interva
   naming.counts = d_counts;
   naming.out = d_out[0];
   return stream.Expand(naming, report);
-}
-
-absl::Status LoadBalanceOperation::CopyIn(EngineStream& stream) {
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.counts, &args_.counts));
-  CORANK_RETURN_IF_ERROR(AllocateResults(stream));
-  args_.objects_out = DeviceOf(ResultRole::kObjects);
-  args_.ranks_out = DeviceOf(ResultRole::kRanks);
-  return absl::OkStatus();
 }
 
 }  // namespace corank

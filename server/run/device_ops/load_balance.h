@@ -21,7 +21,6 @@ class LoadBalanceOperation final : public IntervalOperation {
 
   Operator op() const override { return Operator::kLoadBalance; }
   int64_t device_bytes(const Engine& engine) const override;
-  absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.LoadBalance(args_, report); }
 
  private:

@@ -27,17 +27,15 @@ class MergeOperation final : public PhasedOperation {
   Operator op() const override { return Operator::kMerge; }
   bool is_light() const override;
   std::unique_ptr<const ExternalWork> external() const override;
-  int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(Args()); }
-  absl::Status CopyIn(EngineStream& stream) override;
-  absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.Merge(Args(), report); }
+  int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(args_); }
+  absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.Merge(args_, report); }
   void Collect(const OperatorReport& report, Outcome& outcome) const override;
   absl::Status FaultStatus(const OperatorReport& report) const override;
 
  private:
-  MergeArgs Args() const;
-
   const Spec spec_;
   std::vector<MergeInput> inputs_;
+  MergeArgs args_;
 };
 
 }  // namespace corank

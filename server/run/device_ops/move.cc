@@ -16,9 +16,13 @@ MoveOperation::MoveOperation(Spec spec) : IntervalOperation(spec.counts), spec_(
   args_.total = spec_.total;
   args_.check_overlap = spec_.check_overlap;
   args_.destination_count = spec_.result_count;
-  AddInput(spec_.source);
-  for (const auto* input : {&spec_.source_offsets, &spec_.destination_offsets, &spec_.initial}) AddInput(*input);
-  AddResult({ResultRole::kResult, spec_.source.type, spec_.source.element_bytes, spec_.result_count, spec_.target});
+  AddInput(spec_.source, &args_.source);
+  AddInput(spec_.counts, &args_.counts);
+  AddInput(spec_.source_offsets, &args_.source_offsets);
+  AddInput(spec_.destination_offsets, &args_.destination_offsets);
+  AddInput(spec_.initial, &d_initial_);
+  AddResult({ResultRole::kResult, spec_.source.type, spec_.source.element_bytes, spec_.result_count, spec_.target},
+            &args_.destination);
 }
 
 int64_t MoveOperation::work_bytes() const {
@@ -63,17 +67,6 @@ absl::Status MoveOperation::MakePiece(EngineStream& stream, const IntervalCursor
   CORANK_RETURN_IF_ERROR(UploadTo(stream, source_offsets_, &args.source_offsets));
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
   return stream.Move(args, report);
-}
-
-absl::Status MoveOperation::CopyIn(EngineStream& stream) {
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.source, &args_.source));
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.counts, &args_.counts));
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.source_offsets, &args_.source_offsets));
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.destination_offsets, &args_.destination_offsets));
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.initial, &d_initial_));
-  CORANK_RETURN_IF_ERROR(AllocateResults(stream));
-  args_.destination = DeviceOf(ResultRole::kResult);
-  return absl::OkStatus();
 }
 
 absl::Status MoveOperation::Run(EngineStream& stream, OperatorReport* report) {

@@ -33,7 +33,6 @@ class MoveOperation final : public IntervalOperation {
   Operator op() const override { return spec_.op; }
   int64_t work_bytes() const override;
   int64_t device_bytes(const Engine& engine) const override;
-  absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
   absl::Status FaultStatus(const OperatorReport& report) const override;
   Operand* whole_input() override { return &source_; }

@@ -14,10 +14,11 @@ SearchOperation::SearchOperation(Spec spec) : spec_(std::move(spec)) {
   args_.haystack_count = spec_.haystack.count;
   args_.needle_count = spec_.needles.count;
   args_.check_sorted = spec_.check_sorted;
-  AddInput(spec_.haystack);
-  AddInput(spec_.needles);
+  AddInput(spec_.haystack, &args_.haystack);
+  AddInput(spec_.needles, &args_.needles);
   const int index_bytes = IndexBytes(spec_.haystack.count);
-  AddResult({ResultRole::kPositions, IndexType(index_bytes), index_bytes, spec_.needles.count, spec_.target});
+  AddResult({ResultRole::kPositions, IndexType(index_bytes), index_bytes, spec_.needles.count, spec_.target},
+            &args_.positions_out);
 }
 
 int64_t SearchOperation::device_bytes(const Engine& engine) const {
@@ -45,14 +46,6 @@ absl::StatusOr<int64_t> SearchOperation::MakeRows(EngineStream& stream, int64_t 
   CORANK_RETURN_IF_ERROR(stream.Search(args, report));
   found_ += args.needle_count;
   return args.needle_count;
-}
-
-absl::Status SearchOperation::CopyIn(EngineStream& stream) {
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.haystack, &args_.haystack));
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.needles, &args_.needles));
-  CORANK_RETURN_IF_ERROR(AllocateResults(stream));
-  args_.positions_out = DeviceOf(ResultRole::kPositions);
-  return absl::OkStatus();
 }
 
 absl::Status SearchOperation::FaultStatus(const OperatorReport& report) const {

@@ -25,7 +25,6 @@ class SearchOperation final : public RowsInTurn {
 
   Operator op() const override { return Operator::kSearch; }
   int64_t device_bytes(const Engine& engine) const override;
-  absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.Search(args_, report); }
   absl::Status FaultStatus(const OperatorReport& report) const override;
   Operand* whole_input() override { return &haystack_; }

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "proto/wire_enums.h"
-#include "server/base/status_macros.h"
 #include "server/run/external_sort.h"
 
 namespace corank {
@@ -23,17 +22,20 @@ SortOperation::SortOperation(Spec spec) : spec_(std::move(spec)) {
   args_.limit = spec_.limit;
   args_.value_bytes = spec_.values ? spec_.values->element_bytes : 0;
   if (spec_.segment_offsets) args_.segment_count = spec_.segment_offsets->count - 1;
-  AddInput(keys);
-  AddInput(spec_.values);
-  AddInput(spec_.segment_offsets);
+  AddInput(keys, &args_.keys_in);
+  AddInput(spec_.values, &args_.values_in);
+  AddInput(spec_.segment_offsets, &args_.segment_offsets);
   const int64_t count = args_.ResultCount();
-  if (spec_.want_keys) AddResult({ResultRole::kKeys, keys.type, keys.element_bytes, count, spec_.keys_target});
+  if (spec_.want_keys)
+    AddResult({ResultRole::kKeys, keys.type, keys.element_bytes, count, spec_.keys_target}, &args_.keys_out);
   if (spec_.values) {
-    AddResult({ResultRole::kValues, spec_.values->type, args_.value_bytes, count, spec_.values_target});
+    AddResult({ResultRole::kValues, spec_.values->type, args_.value_bytes, count, spec_.values_target},
+              &args_.values_out);
   }
   if (spec_.want_indices) {
     const int index_bytes = IndexBytes(keys.count - 1);
-    AddResult({ResultRole::kIndices, IndexType(index_bytes), index_bytes, count, spec_.indices_target});
+    AddResult({ResultRole::kIndices, IndexType(index_bytes), index_bytes, count, spec_.indices_target},
+              &args_.indices_out);
   }
 }
 
@@ -72,17 +74,6 @@ int64_t SortOperation::device_bytes(const Engine& engine) const {
   if (spec_.want_indices) args.indices_out = &any;
   if (spec_.segment_offsets) args.segment_offsets = &any;
   return work_bytes() + engine.WorkspaceBytes(args);
-}
-
-absl::Status SortOperation::CopyIn(EngineStream& stream) {
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.keys, &args_.keys_in));
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.values, &args_.values_in));
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, spec_.segment_offsets, &args_.segment_offsets));
-  CORANK_RETURN_IF_ERROR(AllocateResults(stream));
-  args_.keys_out = DeviceOf(ResultRole::kKeys);
-  args_.values_out = DeviceOf(ResultRole::kValues);
-  args_.indices_out = DeviceOf(ResultRole::kIndices);
-  return absl::OkStatus();
 }
 
 void SortOperation::Collect(const OperatorReport& report, Outcome& outcome) const {

@@ -33,7 +33,6 @@ class SortOperation final : public PhasedOperation {
   std::unique_ptr<const ExternalWork> external() const override;
   std::optional<FuseKey> fuse_key() const override;
   int64_t device_bytes(const Engine& engine) const override;
-  absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.Sort(args_, report); }
   void Collect(const OperatorReport& report, Outcome& outcome) const override;
 
