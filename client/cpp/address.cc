@@ -46,6 +46,10 @@ std::string WithPort(absl::string_view address) {
   return absl::StrCat(absl::StrContains(host, ":") ? absl::StrCat("[", host, "]") : host, ":50051");
 }
 
+/// The schemes of targets that may hold commas.
+constexpr const char* kListSchemes[] = {
+    "unix:", "unix-abstract:", "vsock:", "xds:", "google-c2p:", "dns:", "ipv4:", "ipv6:"};
+
 /// The schemes of addresses that people copy from other programs. gRPC would look them up as names of hosts.
 constexpr const char* kForeignSchemes[] = {"http://", "https://", "grpc://", "grpcs://", "tcp://"};
 
@@ -69,7 +73,47 @@ absl::Status CheckHostAndPort(absl::string_view address) {
   return absl::OkStatus();
 }
 
+/// Several addresses without a scheme.
+bool IsList(absl::string_view target) {
+  const bool has_scheme = std::any_of(std::begin(kListSchemes), std::end(kListSchemes),
+                                      [target](const char* scheme) { return absl::StartsWith(target, scheme); });
+  return absl::StrContains(target, ",") && !absl::StrContains(target, "/") && !has_scheme;
+}
+
+/// AF_INET or AF_INET6; 0: not numeric.
+int FamilyOf(absl::string_view address) {
+  const std::string host(HostOf(address));
+  in6_addr any;
+  for (const int family : {AF_INET, AF_INET6}) {
+    if (inet_pton(family, host.c_str(), &any) == 1) return family;
+  }
+  return 0;
+}
+
+absl::Status CheckList(absl::string_view target) {
+  int family = -1;
+  for (const absl::string_view address : absl::StrSplit(target, ',')) {
+    const int found = FamilyOf(address);
+    if (found == 0 || (family != -1 && found != family)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "address: several addresses must be numeric and of one family, as in ", "10.0.0.1:50051,10.0.0.2:50051, not ",
+          target, "; for a name that has several addresses write dns:///NAME:50051"));
+    }
+    family = found;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+bool MayBeSeveral(absl::string_view target) {
+  return absl::StrContains(target, ",") || (absl::StartsWith(target, "dns:") && !IsThisHost(target));
+}
+
+std::string GrpcTarget(absl::string_view address) {
+  if (!IsList(address)) return std::string(address);
+  return absl::StrCat(FamilyOf(address.substr(0, address.find(','))) == AF_INET ? "ipv4:" : "ipv6:", address);
+}
 
 bool IsThisHost(absl::string_view target) {
   if (absl::StartsWith(target, "unix:") || absl::StartsWith(target, "unix-abstract:")) return true;
@@ -82,6 +126,7 @@ bool IsThisHost(absl::string_view target) {
 }
 
 absl::Status CheckAddress(absl::string_view target) {
+  const bool is_list = IsList(target);
   if (target.find_first_of(" \t\r\n") != absl::string_view::npos) {
     return absl::InvalidArgumentError(
         absl::StrCat("address: '", target, "' holds a space; give host:port, such as localhost:50051"));
@@ -109,7 +154,7 @@ absl::Status CheckAddress(absl::string_view target) {
   for (const absl::string_view address : absl::StrSplit(target, ',')) {
     if (absl::Status checked = CheckHostAndPort(address); !checked.ok()) return checked;
   }
-  return absl::OkStatus();
+  return is_list ? CheckList(target) : absl::OkStatus();
 }
 
 }  // namespace corank::client

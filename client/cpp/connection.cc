@@ -69,6 +69,7 @@ Connection::Connection(const ClientOptions& options, std::unique_ptr<Credentials
       credentials_(std::move(credentials)),
       clock_(options.retry.clock != nullptr ? options.retry.clock : RetryClock::Real()),
       is_same_host_(IsThisHost(options.address)),
+      may_be_several_(MayBeSeveral(options.address)),
       budget_(options.retry) {
   KeepGrpc();
 }
@@ -91,8 +92,9 @@ std::shared_ptr<grpc::Channel> Connection::MakeChannel() const {
   // By default gRPC stops after two pings without data, but an answer may take longer than that.
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   if (is_same_host_) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  if (may_be_several_) arguments.SetLoadBalancingPolicyName("round_robin");
   credentials_->Configure(&arguments);
-  return grpc::CreateCustomChannel(options_.address, credentials_->channel(), arguments);
+  return grpc::CreateCustomChannel(GrpcTarget(options_.address), credentials_->channel(), arguments);
 }
 
 std::shared_ptr<grpc::Channel> Connection::channel(int index) {

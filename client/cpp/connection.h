@@ -57,6 +57,8 @@ class Connection {
   }
   /// Whether the address is one of this host.
   bool is_same_host() const { return is_same_host_; }
+  /// Whether each channel may reach another server.
+  bool may_be_several() const { return may_be_several_; }
 
   /// Channel number `index`. Each has its own connection; the first carries all calls of one message.
   std::shared_ptr<grpc::Channel> channel(int index = 0);
@@ -112,7 +114,7 @@ class Connection {
   const ClientOptions options_;
   const std::unique_ptr<Credentials> credentials_;
   const std::shared_ptr<RetryClock> clock_;
-  const bool is_same_host_;
+  const bool is_same_host_, may_be_several_;
   RetryBudget budget_;
   absl::Mutex mutex_;
   std::vector<std::shared_ptr<grpc::Channel>> channels_ ABSL_GUARDED_BY(mutex_);

@@ -70,6 +70,10 @@ absl::StatusOr<std::unique_ptr<Credentials>> Credentials::Create(const ClientOpt
       if (!pem.ok()) return pem.status();
       *file.pem = *std::move(pem);
     }
+    if (tls.server_name.empty() && absl::StrContains(options.address, ",")) {
+      return absl::InvalidArgumentError(absl::StrCat("tls.server_name: several addresses (", options.address,
+                                                     ") with TLS need the name that their certificates hold"));
+    }
     credentials->channel_ = grpc::SslCredentials(ssl);
     credentials->server_name_ = tls.server_name;
   }

@@ -4,6 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/address.h"
 
 namespace corank::client {
 namespace {
@@ -34,7 +35,11 @@ absl::StatusOr<PlaceChoice> Stream(const PlaceQuestion& question, const CallOpti
   const int wanted = call.connections.value_or(options.connections);
   if (wanted < 0 || wanted > 64) return absl::InvalidArgumentError("connections: must be 0 (automatic) to 64");
   const bool is_several = std::max(question.input_bytes, question.result_bytes) > kSeveralConnectionsBytes;
-  const int connections = wanted != 0 ? wanted : is_several ? kSeveralConnections : 1;
+  // Parts of a job that reach different servers would wait for each other.
+  const int connections = MayBeSeveral(options.address) ? 1
+                          : wanted != 0                 ? wanted
+                          : is_several                  ? kSeveralConnections
+                                                        : 1;
   return PlaceChoice{Place::kStream, std::clamp(connections, 1, std::max(info->max_parts, 1))};
 }
 

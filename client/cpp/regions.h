@@ -53,7 +53,7 @@ class Regions {
   std::optional<v1::RegionPlace> Find(absl::string_view bytes, int element_bytes) const;
 
   /// Whether the server may be able to map this process's memory.
-  bool may_share() const { return connection_->is_same_host() && !is_refused_; }
+  bool may_share() const { return connection_->is_same_host() && !connection_->may_be_several() && !is_refused_; }
   /// A region of at least `bytes` bytes for one call: the smallest idle one that is large enough, or a new one. If the
   /// server has no room, `waits` decides whether this retries. Without it, this does not even ask the server before the
   /// time that the server named last.

@@ -36,7 +36,8 @@ TEST(CheckAddress, EveryAddressHasHostAndPort) {
   for (const char* target :
        {"127.0.0.1:50051", "localhost:1", "gpu-host:65535", "[::1]:50051", "dns:///host:1", "dns:host:1",
         "dns://10.0.0.1/host:1", "ipv4:127.0.0.1:1,127.0.0.2:1", "ipv6:[::1]:1", "host:https", "unix:/run/corank.sock",
-        "unix:///run/corank.sock", "unix-abstract:corank", "xds:///host", "passthrough:///host", "vsock:2:3"}) {
+        "unix:///run/corank.sock", "unix-abstract:corank", "xds:///host", "passthrough:///host", "vsock:2:3",
+        "10.0.0.1:1,10.0.0.2:2", "[::1]:1,[::2]:2"}) {
     EXPECT_TRUE(CheckAddress(target).ok()) << target << CheckAddress(target);
   }
   for (const auto& [target, words] : std::vector<std::pair<std::string, std::string>>{
@@ -50,6 +51,9 @@ TEST(CheckAddress, EveryAddressHasHostAndPort) {
            {"dns://10.0.0.1/host", "'host' has no port"},
            {"dns:host", "'host' has no port"},
            {"ipv4:127.0.0.1:1,127.0.0.2", "'127.0.0.2' has no port"},
+           {"127.0.0.1:1,127.0.0.2", "'127.0.0.2' has no port"},
+           {"a:1,b:2", "must be numeric and of one family, as in 10.0.0.1:50051,10.0.0.2:50051, not a:1,b:2"},
+           {"127.0.0.1:1,[::1]:1", "of one family"},
            {"host:0", "must be 1 to 65535"},
            {"host:65536", "must be 1 to 65535"},
            {"host:99999999999999999999", "must be 1 to 65535"},
@@ -64,6 +68,17 @@ TEST(CheckAddress, EveryAddressHasHostAndPort) {
     const absl::Status status = Client::Create(options).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << target << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr(words)) << target;
+  }
+}
+
+TEST(GrpcTarget, NamesTheFamilyOfAList) {
+  for (const auto& [address, target] :
+       std::vector<std::pair<std::string, std::string>>{{"10.0.0.1:1,10.0.0.2:2", "ipv4:10.0.0.1:1,10.0.0.2:2"},
+                                                        {"[::1]:1,[::2]:2", "ipv6:[::1]:1,[::2]:2"},
+                                                        {"ipv4:10.0.0.1:1,10.0.0.2:2", "ipv4:10.0.0.1:1,10.0.0.2:2"},
+                                                        {"gpu-host:1", "gpu-host:1"},
+                                                        {"unix:/tmp/a,b", "unix:/tmp/a,b"}}) {
+    EXPECT_EQ(GrpcTarget(address), target);
   }
 }
 

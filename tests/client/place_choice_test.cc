@@ -128,6 +128,13 @@ TEST(ChoosePlace, DoesAsItIsTold) {
   EXPECT_EQ(ChoosePlace(question, call, options, &all)->connections, 3);
   call.connections = 5;
   EXPECT_EQ(ChoosePlace(question, call, options, &all)->connections, 5);
+  // Each connection could reach another of these servers.
+  for (const char* several : {"10.0.0.1:1,10.0.0.2:1", "dns:///gpus:1"}) {
+    options.address = several;
+    EXPECT_EQ(ChoosePlace(question, call, options, &all)->connections, 1) << several;
+  }
+  options.address = "dns:///localhost:1";
+  EXPECT_EQ(ChoosePlace(question, call, options, &all)->connections, 5);
   for (const int wrong : {-1, 65}) {
     call.connections = wrong;
     EXPECT_TRUE(absl::IsInvalidArgument(ChoosePlace(question, call, options, &all).status()));

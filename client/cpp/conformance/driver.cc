@@ -157,7 +157,6 @@ class Driver {
 
   Result Connect(const Json& command) {
     const Json& given = Member(command, "options");
-    if (absl::StrContains(Text(given, "address"), ",")) return Lacking("addresses");
     absl::StatusOr<Client> client = Client::Create(ClientOptionsOf(given));
     if (!client.ok()) return client.status();
     clients_.insert_or_assign(Text(command, "client"), *std::move(client));

@@ -92,7 +92,7 @@ def target(address: str) -> str:
 
 def may_be_several(address: str) -> bool:
     """Whether calls may reach several servers in turn: one call then uses one connection, and no shared memory."""
-    return "," in address or address.startswith("dns:")
+    return "," in address or (address.startswith("dns:") and not is_this_host(address))
 
 
 def is_this_host(target: str) -> bool:
