@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "server/rpc/health.h"
 #include "server/rpc_endpoint.h"
 #include "tests/server/corankd_process.h"
