@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::{select, try_join_all, Either};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 
@@ -25,6 +25,9 @@ const CHUNK_BYTES: usize = 2 << 20;
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 /// Messages that wait for a connection.
 const MESSAGES_AHEAD: usize = 2;
+/// From this many bytes on, the allocator takes new memory from the system for each result.
+const MAPPED_BYTES: usize = 32 << 20;
+const PAGE_BYTES: usize = 4 << 10;
 
 pub(crate) type OnProgress<'a> = Option<&'a (dyn Fn(Progress) + Send + Sync + 'a)>;
 
@@ -71,6 +74,7 @@ pub(crate) struct Sink {
     width: usize,
     count: Option<usize>,
     make: MakeBuffer,
+    prepared: tokio::sync::Mutex<Option<oneshot::Receiver<Box<dyn Buffer>>>>,
     state: Mutex<SinkState>,
 }
 
@@ -82,11 +86,48 @@ struct SinkState {
 
 impl Sink {
     pub fn new(width: usize, count: Option<usize>, make: MakeBuffer) -> Self {
-        Self { width, count, make, state: Mutex::default() }
+        Self { width, count, make, prepared: tokio::sync::Mutex::default(), state: Mutex::default() }
     }
 
-    fn restart(&self) {
-        self.state.lock().unwrap().elements = 0;
+    /// Before a try.
+    async fn restart(&self) {
+        let mut prepared = self.prepared.lock().await;
+        let mut state = self.state.lock().unwrap();
+        state.elements = 0;
+        let bytes = self.count.unwrap_or(0) * self.width;
+        if bytes >= MAPPED_BYTES && state.buffer.is_none() && prepared.is_none() {
+            *prepared = Some(self.prepare(bytes / self.width));
+        }
+    }
+
+    /// Makes the memory of a large result on another thread, while the request is sent. The first write to each page
+    /// is slow, because the system maps it then, and one thread receives all parts.
+    fn prepare(&self, count: usize) -> oneshot::Receiver<Box<dyn Buffer>> {
+        let (ready, prepared) = oneshot::channel();
+        let (make, width) = (self.make, self.width);
+        tokio::task::spawn_blocking(move || {
+            let mut buffer = make(count, width);
+            for piece in buffer.bytes_mut().chunks_mut(MAPPED_BYTES) {
+                if ready.is_closed() {
+                    return; // the call ended
+                }
+                for page in piece.chunks_mut(PAGE_BYTES) {
+                    page[0] = std::hint::black_box(0); // else the compiler sees that memory of zeros stays as it is
+                }
+            }
+            let _ = ready.send(buffer);
+        });
+        prepared
+    }
+
+    /// Waits until the memory is there.
+    async fn ready(&self) {
+        let mut prepared = self.prepared.lock().await;
+        if let Some(waiting) = prepared.as_mut() {
+            let buffer = waiting.await.ok();
+            self.state.lock().unwrap().buffer = buffer;
+            *prepared = None;
+        }
     }
 
     pub fn write(&self, first: i64, data: &[u8]) -> Result<()> {
@@ -144,7 +185,9 @@ impl Job<'_, '_> {
         operations: &[v1::Operation],
         left: Option<Duration>,
     ) -> Result<JobAnswer> {
-        self.sinks.iter().for_each(Sink::restart);
+        for sink in self.sinks {
+            sink.restart().await;
+        }
         self.meter.restart();
         let parts = channels.len();
         let job_id = if parts > 1 { random_id() } else { String::new() };
@@ -217,36 +260,91 @@ impl Job<'_, '_> {
         left: Option<Duration>,
     ) -> Result<JobAnswer> {
         let failed = |status: tonic::Status| self.client.failed(&status);
+        let mut answer = Reading::spawn(channel, self.client.request(messages, self.options, left)?);
+        let mut answers = vec![];
+        loop {
+            match answer.events.recv().await.ok_or_else(|| Error::lost(&self.client.address()))?.map_err(failed)? {
+                Event::Empty => return Err(Error::internal("the server answered no message")),
+                Event::Message(part) => match *part {
+                    execute_response::Part::Chunk(chunk) => {
+                        let sink = self.sinks.get(chunk.stream_id as usize).ok_or_else(|| {
+                            Error::internal(format!(
+                                "the server sent a chunk of stream {}, which is no result",
+                                chunk.stream_id
+                            ))
+                        })?;
+                        sink.ready().await;
+                        sink.write(chunk.first_element, &chunk.data)?;
+                        self.meter.add(0, chunk.data.len());
+                    }
+                    execute_response::Part::Result(result) => answers.extend(result.result),
+                },
+                Event::End(request_id) => return Ok((answers, request_id)),
+            }
+        }
+    }
+}
+
+/// What comes of an Execute call.
+enum Event {
+    /// The call has ended without a message.
+    Empty,
+    Message(Box<execute_response::Part>),
+    /// The call has ended; the name of the request.
+    End(String),
+}
+
+/// Reads an Execute call on a task of its own, so that the parts of a job are decoded on several threads. Dropping it
+/// cancels the call.
+struct Reading {
+    events: mpsc::Receiver<std::result::Result<Event, tonic::Status>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Reading {
+    fn spawn(channel: Channel, request: tonic::Request<ReceiverStream<v1::ExecuteRequest>>) -> Self {
+        let (found, events) = mpsc::channel(MESSAGES_AHEAD);
+        let task = tokio::spawn(async move {
+            if let Err(status) = Self::read(channel, request, &found).await {
+                let _ = found.send(Err(status)).await; // nobody listens to a call that was given up
+            }
+        });
+        Self { events, task }
+    }
+
+    /// Returns without an end if nobody listens, or if the connection ended before the call did.
+    async fn read(
+        channel: Channel,
+        request: tonic::Request<ReceiverStream<v1::ExecuteRequest>>,
+        found: &mpsc::Sender<std::result::Result<Event, tonic::Status>>,
+    ) -> std::result::Result<(), tonic::Status> {
         let mut stub = v1::corank_service_client::CorankServiceClient::new(channel)
             .max_decoding_message_size(usize::MAX)
             .max_encoding_message_size(usize::MAX);
-        let request = self.client.request(messages, self.options, left)?;
-        let response = stub.execute(request).await.map_err(failed)?;
+        let response = stub.execute(request).await?;
         if has_ended(response.metadata()) {
-            return Err(Error::internal("the server answered no message"));
+            let _ = found.send(Ok(Event::Empty)).await;
+            return Ok(());
         }
         let mut stream = response.into_inner();
-        let mut answers = vec![];
-        while let Some(message) = stream.message().await.map_err(failed)? {
-            match message.part {
-                Some(execute_response::Part::Chunk(chunk)) => {
-                    let sink = self.sinks.get(chunk.stream_id as usize).ok_or_else(|| {
-                        Error::internal(format!(
-                            "the server sent a chunk of stream {}, which is no result",
-                            chunk.stream_id
-                        ))
-                    })?;
-                    sink.write(chunk.first_element, &chunk.data)?;
-                    self.meter.add(0, chunk.data.len());
+        while let Some(message) = stream.message().await? {
+            if let Some(part) = message.part {
+                if found.send(Ok(Event::Message(Box::new(part)))).await.is_err() {
+                    return Ok(());
                 }
-                Some(execute_response::Part::Result(result)) => answers.extend(result.result),
-                None => {}
             }
         }
-        // Without trailers, the connection ended before the call did.
-        let trailers = stream.trailers().await.map_err(failed)?.ok_or_else(|| Error::lost(&self.client.address()))?;
-        let id = trailers.get("x-request-id").and_then(|id| id.to_str().ok());
-        Ok((answers, id.unwrap_or_default().to_owned()))
+        if let Some(trailers) = stream.trailers().await? {
+            let id = trailers.get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
+            let _ = found.send(Ok(Event::End(id.to_owned()))).await;
+        }
+        Ok(())
     }
 }
 
