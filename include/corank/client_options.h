@@ -48,9 +48,9 @@ struct RetryOptions {
 
 /// Options of a Client.
 struct ClientOptions {
-  /// host:port, or another gRPC target such as unix:/run/corank.sock. The port has no default. Several numeric addresses
-  /// with commas take turns call by call, and so do all addresses of dns:///name:port; calls then use one connection
-  /// each, and no shared memory unless they ask for it.
+  /// host:port, or another gRPC target such as unix:/run/corank.sock. The port has no default. Several numeric
+  /// addresses with commas take turns call by call, and so do all addresses of dns:///name:port; calls then use one
+  /// connection each, and no shared memory unless they ask for it.
   std::string address = "127.0.0.1:50051";
   /// Unset: no TLS.
   std::optional<TlsOptions> tls;

@@ -1,6 +1,4 @@
 // Messages split into heads and payloads are equal to protobuf's messages.
-#include "proto/grpc_payloads.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,6 +7,7 @@
 #include "corank/v1/corank_service.pb.h"
 #include "corank/v1/memory_service.pb.h"
 #include "google/protobuf/util/message_differencer.h"
+#include "proto/grpc_payloads.h"
 #include "tests/client/puppet_arrays.h"
 
 namespace corank {
