@@ -7,7 +7,7 @@ Looks at the sources that changed since REVISION and at those that include a hea
 source. Without a revision it takes the point where the branch left its upstream or, where HEAD is the upstream, the
 last commit that is three days older than HEAD.
 
-Sources of which nothing changed since a run that found nothing in them are not looked at again: the folder
+A source in which a run found nothing is not read again until it or a file that it includes changes: the folder
 corank-tidy of the compiler cache (.deps/tidy without one) holds a hash of all that each was made of.
 
 clang spends most of its time in headers, so it reads up to 24 sources with the same flags as one file, if they
