@@ -18,6 +18,8 @@ _EXPECTED = ("results", "ok", "error", "calls", "connections", "least_s", "most_
 _JUDGED = {"calls", "connections", "gap_s", "seen"}
 _LEAK_AFTER = 3
 """Repetitions after which threads and sockets may not grow any more."""
+_SPREAD_SECONDS = 30
+"""Time for calls to reach both of two servers."""
 
 
 class FailedError(Exception):
@@ -110,13 +112,13 @@ class Scenario:
                 connected.add(client)
             if "repeat" in vector:
                 self._repeat(driver, steps, client, vector["repeat"])
+            elif "spread" in vector:
+                method, least = vector["spread"]
+                self._spread(driver, steps, client, method, least)
             else:
                 for step in steps:
                     if not self._step(driver, {"client": client, **step}):
                         break
-            if "spread" in vector:
-                method, least = vector["spread"]
-                self._judge_spread(method, least, len(steps))
         finally:
             if client == vector["name"] and client in self._open:
                 self._open.discard(client)
@@ -175,11 +177,22 @@ class Scenario:
             told = ", ".join(f"{name} from {before} to {after}" for name, (before, after) in grown.items())
             raise FailedError(f"grew in {times - _LEAK_AFTER} repetitions: {told}")
 
-    def _judge_spread(self, method: str, least: int, calls: int) -> None:
-        """Fails if the fault server, one of two servers, did not get its share of the calls."""
-        found = sum(arrival.method == method for arrival in self._servers.faults().arrivals)
-        if not least <= found <= calls - least:
-            raise FailedError(f"{found} of {calls} calls went to one of two servers, expected {least} or more to each")
+    def _spread(self, driver: Driver, steps: list[Vector], client: str, method: str, least: int) -> None:
+        """Runs steps until the fault server and the other one each got so many calls, and fails if they never do.
+
+        A client sends every call by its first connection until the second is up, so a number of calls cannot be told.
+        """
+        end = time.monotonic() + _SPREAD_SECONDS
+        calls = found = 0
+        while not least <= found <= calls - least:
+            if time.monotonic() > end:
+                raise FailedError(
+                    f"{found} of {calls} calls went to one of two servers, expected {least} or more to each"
+                )
+            for step in steps:
+                self._step(driver, {"client": client, **step})
+            calls += len(steps)
+            found = sum(arrival.method == method for arrival in self._servers.faults().arrivals)
 
     def _settled(self, driver: Driver, most: dict[str, int] | None) -> dict[str, int]:
         """The counts once they are at most these, or after some seconds."""
