@@ -11,7 +11,8 @@ std::vector<Request> InlineSorts(int arrays, int64_t keys) {
   for (int i = 0; i < arrays; ++i) {
     const auto work =
         std::make_shared<const InlineWork>(MakeInlineWork(InlineOperator::kSort, keys, static_cast<uint64_t>(i) + 1));
-    requests.push_back({work->call.request, [work](grpc::ByteBuffer* response) { return IsAnswer(*work, *response); }});
+    requests.push_back({LightRequest(kSortMethod, work->request),
+                        [work](grpc::ByteBuffer* response) { return IsAnswer(*work, *response); }});
   }
   return requests;
 }

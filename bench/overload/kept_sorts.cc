@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "bench/service/closed_loop.h"
+#include "bench/service/inline_work.h"
 #include "corank/v1/corank_service.pb.h"
 #include "corank/v1/memory_service.grpc.pb.h"
 
@@ -84,7 +85,8 @@ absl::StatusOr<std::vector<Request>> KeepAndAsk(const std::shared_ptr<grpc::Chan
     if (absl::Status kept = Keep(*stub, name, array); !kept.ok()) return kept;
     const int64_t count = std::min(keys, kAnswerKeys);
     std::partial_sort(array.begin(), array.begin() + count, array.end());
-    requests.push_back({AskFor(name, keys), [expected = Bytes(array.data(), count)](grpc::ByteBuffer* response) {
+    requests.push_back({LightRequest(kSortMethod, AskFor(name, keys)),
+                        [expected = Bytes(array.data(), count)](grpc::ByteBuffer* response) {
                           return HoldsKeys(response, expected);
                         }});
   }

@@ -1,17 +1,12 @@
 #include "bench/overload/open_loop.h"
 
-#include <grpcpp/client_context.h>
-#include <grpcpp/generic/generic_stub.h>
-
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <random>
-#include <thread>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "corank/wire/v1/rpc_status.pb.h"
 #include "proto/error_details.h"
@@ -20,90 +15,61 @@ namespace corank::bench {
 namespace {
 
 constexpr size_t kMostFailures = 5;
-constexpr uint64_t kMostSenders = 1024;  // makes seeds differ
+constexpr uint64_t kMostThreads = 1024;  // makes seeds differ
 
 std::string InWords(const grpc::Status& status) {
   return absl::StrCat("code ", static_cast<int>(status.error_code()), ": ", status.error_message());
 }
 
-// Collects the outcomes of a loop's calls.
-class Tally {
+// One thread's part of the loop.
+class OpenCaller final : public LightCaller {
  public:
-  void Begin() {
-    absl::MutexLock lock(&mutex_);
-    ++running_;
+  OpenCaller(const std::vector<Request>* requests, const OpenLoop* loop, double calls_per_second, absl::Time start,
+             uint64_t seed)
+      : requests_(*requests),
+        loop_(*loop),
+        start_(start),
+        random_(seed),
+        interval_(calls_per_second),
+        which_(0, requests->size() - 1),
+        next_(start + absl::Seconds(interval_(random_))) {}
+
+  absl::Time due() const override { return next_ < start_ + loop_.duration ? next_ : absl::InfinitePast(); }
+  Call Next() override {
+    next_ += absl::Seconds(interval_(random_));
+    result.seconds = absl::ToDoubleSeconds(absl::Now() - start_);
+    return {&requests_[which_(random_)].message, loop_.deadline};
   }
-  void End(Ending ending, const grpc::Status& status, absl::Duration elapsed) {
-    absl::MutexLock lock(&mutex_);
-    ++result_.calls[static_cast<size_t>(ending)];
-    if (ending == Ending::kInTime) result_.latency_us.push_back(absl::ToDoubleMicroseconds(elapsed));
-    if (ending == Ending::kRefused && !CarriesRetryInfo(status)) {
-      ++result_.refused_without_retry_info;
-      result_.without_retry_info = InWords(status);
+  void OnAnswer(const LightAnswer& answer) override {
+    Ending ending = ReadEnding(answer.status, answer.is_of_server, answer.elapsed, loop_.deadline);
+    if (ending == Ending::kInTime && !RequestOf(answer).is_answer(answer.message)) ending = Ending::kWrong;
+    ++result.calls[static_cast<size_t>(ending)];
+    if (ending == Ending::kInTime) result.latency_us.push_back(absl::ToDoubleMicroseconds(answer.elapsed));
+    if (ending == Ending::kRefused && !CarriesRetryInfo(answer.status)) {
+      ++result.refused_without_retry_info;
+      result.without_retry_info = InWords(answer.status);
     }
-    if (ending == Ending::kFailed && result_.failures.size() < kMostFailures) {
-      result_.failures.push_back(InWords(status));
+    if (ending == Ending::kFailed && result.failures.size() < kMostFailures) {
+      result.failures.push_back(InWords(answer.status));
     }
-    --running_;
   }
-  OpenLoopResult AwaitAll() {
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(this, &Tally::AllEnded));
-    return std::move(result_);
-  }
+
+  OpenLoopResult result;
 
  private:
-  bool AllEnded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return running_ == 0; }
-
-  absl::Mutex mutex_;
-  int64_t running_ ABSL_GUARDED_BY(mutex_) = 0;
-  OpenLoopResult result_ ABSL_GUARDED_BY(mutex_);
-};
-
-// Owns itself until the call has ended.
-struct OpenCall {
-  grpc::ClientContext context;
-  grpc::ByteBuffer response;
-  absl::Time start;
-};
-
-void Send(grpc::GenericStub& stub, const Request& request, const OpenLoop& loop, Tally* tally) {
-  tally->Begin();
-  auto* const call = new OpenCall;
-  call->start = absl::Now();
-  call->context.set_deadline(absl::ToChronoTime(call->start + loop.deadline));
-  stub.UnaryCall(&call->context, loop.method, {}, &request.message, &call->response,
-                 [call, &request, tally, deadline = loop.deadline](const grpc::Status& status) {
-                   const absl::Duration elapsed = absl::Now() - call->start;
-                   const bool is_of_server = !call->context.GetServerTrailingMetadata().empty();  // x-request-id
-                   Ending ending = ReadEnding(status, is_of_server, elapsed, deadline);
-                   if (ending == Ending::kInTime && !request.is_answer(&call->response)) ending = Ending::kWrong;
-                   delete call;
-                   tally->End(ending, status, elapsed);
-                 });
-}
-
-// One sender's part of the loop. Each sender starts on a different channel.
-OpenLoopResult SendAll(const std::vector<std::shared_ptr<grpc::Channel>>& channels,
-                       const std::vector<Request>& requests, const OpenLoop& loop, absl::Time start, size_t sender) {
-  std::vector<std::unique_ptr<grpc::GenericStub>> stubs;
-  stubs.reserve(channels.size());
-  for (const auto& channel : channels) stubs.push_back(std::make_unique<grpc::GenericStub>(channel));
-  std::mt19937_64 random(loop.seed * kMostSenders + sender);
-  std::exponential_distribution<double> interval(loop.calls_per_second / loop.senders);
-  std::uniform_int_distribution<size_t> which(0, requests.size() - 1);
-  Tally tally;
-  const absl::Time end = start + loop.duration;
-  absl::Time next = start + absl::Seconds(interval(random));
-  for (size_t i = sender; next < end; ++i, next += absl::Seconds(interval(random))) {
-    if (const absl::Duration early = next - absl::Now(); early > absl::ZeroDuration()) absl::SleepFor(early);
-    Send(*stubs[i % stubs.size()], requests[which(random)], loop, &tally);
+  const Request& RequestOf(const LightAnswer& answer) const {
+    return *std::find_if(requests_.begin(), requests_.end(),
+                         [&answer](const Request& request) { return &request.message == answer.request; });
   }
-  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  OpenLoopResult result = tally.AwaitAll();
-  result.seconds = seconds;
-  return result;
-}
+
+  const std::vector<Request>& requests_;
+  const OpenLoop& loop_;
+  const absl::Time start_;
+  std::mt19937_64 random_;
+  std::exponential_distribution<double> interval_;
+  std::uniform_int_distribution<size_t> which_;
+  absl::Time next_;
+};
 
 }  // namespace
 
@@ -140,17 +106,18 @@ void OpenLoopResult::Add(const OpenLoopResult& other) {
   failures.insert(failures.end(), other.failures.begin(), other.failures.end());
 }
 
-OpenLoopResult RunOpenLoop(const std::vector<std::shared_ptr<grpc::Channel>>& channels,
-                           const std::vector<Request>& requests, const OpenLoop& loop) {
-  std::vector<OpenLoopResult> results(static_cast<size_t>(loop.senders));
+OpenLoopResult RunOpenLoop(LightClient& client, const std::vector<Request>& requests, const OpenLoop& loop) {
   const absl::Time start = absl::Now();
-  std::vector<std::thread> threads;
-  for (size_t sender = 0; sender < results.size(); ++sender) {
-    threads.emplace_back([&, sender] { results[sender] = SendAll(channels, requests, loop, start, sender); });
+  const int threads = client.threads();
+  std::vector<std::unique_ptr<LightCaller>> callers;
+  for (int thread = 0; thread < threads; ++thread) {
+    callers.push_back(std::make_unique<OpenCaller>(&requests, &loop, loop.calls_per_second / threads, start,
+                                                   loop.seed * kMostThreads + static_cast<uint64_t>(thread)));
   }
-  for (std::thread& thread : threads) thread.join();
+  client.Run(callers);
   OpenLoopResult total;
-  for (const OpenLoopResult& result : results) total.Add(result);
+  for (const auto& caller : callers) total.Add(static_cast<OpenCaller&>(*caller).result);
+  total.seconds = std::max(total.seconds, absl::ToDoubleSeconds(loop.duration));
   return total;
 }
 

@@ -3,18 +3,17 @@
 #ifndef CORANK_BENCH_OVERLOAD_OPEN_LOOP_H_
 #define CORANK_BENCH_OVERLOAD_OPEN_LOOP_H_
 
-#include <grpcpp/channel.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/status.h>
 
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "bench/service/light_client.h"
 
 namespace corank::bench {
 
@@ -29,8 +28,7 @@ enum class Ending : uint8_t {
 inline constexpr int kEndings = 5;
 
 /// Classifies a call's status, `elapsed` after its start. `is_of_server`: the status came from the server, not from
-/// gRPC on this side. gRPC measures deadlines by another clock, which on a busy host runs milliseconds ahead: a
-/// deadline that the server reports in the second half of the time, without a RetryInfo, counts as passed.
+/// this side. A deadline that the server reports in the second half of the time, without a RetryInfo, counts as passed.
 Ending ReadEnding(const grpc::Status& status, bool is_of_server, absl::Duration elapsed, absl::Duration deadline);
 
 /// Whether the status carries a google.rpc.RetryInfo.
@@ -38,18 +36,16 @@ bool CarriesRetryInfo(const grpc::Status& status);
 
 /// One kind of request, to be sent repeatedly.
 struct Request {
-  grpc::ByteBuffer message;
-  /// Whether this is the right answer. gRPC's threads call it concurrently.
+  LightRequest message;
+  /// Whether this is the right answer. The client's threads call it concurrently.
   std::function<bool(grpc::ByteBuffer* response)> is_answer;
 };
 
 struct OpenLoop {
-  std::string method;
   double calls_per_second = 0;
   absl::Duration duration;
   absl::Duration deadline;  // of each call
   uint64_t seed = 1;        // of the intervals between calls and the choice of requests
-  int senders = 1;          // threads that start calls; the load is the sum of their Poisson processes
 };
 
 struct OpenLoopResult {
@@ -68,10 +64,10 @@ struct OpenLoopResult {
   double Goodput() const { return seconds > 0 ? static_cast<double>((*this)[Ending::kInTime]) / seconds : 0; }
 };
 
-/// Sends randomly chosen requests at the times of a Poisson process, on the channels in turn, and returns once every
-/// call has ended. Calls follow the schedule, not the clock: a late sender catches up, as independent callers would.
-OpenLoopResult RunOpenLoop(const std::vector<std::shared_ptr<grpc::Channel>>& channels,
-                           const std::vector<Request>& requests, const OpenLoop& loop);
+/// Sends randomly chosen requests at the times of a Poisson process, and returns once every call has ended. Each of the
+/// client's threads has a process of its own, whose sum is the load. Calls follow the schedule, not the clock: a late
+/// thread catches up, as independent callers would.
+OpenLoopResult RunOpenLoop(LightClient& client, const std::vector<Request>& requests, const OpenLoop& loop);
 
 }  // namespace corank::bench
 

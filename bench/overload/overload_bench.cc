@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "bench/overload/inline_sorts.h"
 #include "bench/overload/kept_sorts.h"
 #include "bench/overload/overload_rows.h"
+#include "bench/service/child_process.h"
 #include "bench/service/closed_loop.h"
 #include "bench/service/corankd_process.h"
 
@@ -22,9 +22,10 @@ ABSL_FLAG(std::string, engine, "auto", "corankd's engine");
 ABSL_FLAG(std::string, out, "", "where the JSON goes");
 ABSL_FLAG(std::string, commit, "", "the commit to name in the JSON; by default what git says");
 ABSL_FLAG(int64_t, keys, 0, "u64 keys of each kept array; 0: 2^21 on a GPU, 2^17 on a CPU");
-ABSL_FLAG(bool, inline, true, "also sorts whose keys travel in the message: 1024 u32, and 4 MiB of them");
+ABSL_FLAG(bool, inline, true, "also sorts whose keys travel in the message: 1024 u32, 1 MiB and 4 MiB of them");
 ABSL_FLAG(absl::Duration, phase, absl::Seconds(5), "length of each load");
 ABSL_FLAG(absl::Duration, deadline, absl::ZeroDuration(), "of each call; 0: the time of 50 calls at capacity");
+ABSL_FLAG(int, server_cores, 0, "cores of the server's own, the first ones; the client has the others. 0: all share");
 ABSL_FLAG(bool, quick, false, "short loads and small arrays: shows that it works, not what is left under load");
 
 namespace corank::bench {
@@ -44,15 +45,17 @@ absl::StatusOr<OverloadWork> KeptWork(const CorankdProcess& corankd) {
   if (absl::GetFlag(FLAGS_quick)) keys = std::min(keys, kMostQuickKeys);
   absl::StatusOr<std::vector<Request>> requests = KeepAndAsk(Connect(corankd.address(), 1)[0], kArrays, keys);
   if (!requests.ok()) return requests.status();
-  return OverloadWork{"Open loop", "u64", keys, *std::move(requests), 32, {0.5, 0.8, 1, 1.5, 2, 3}};
+  return OverloadWork{"Open loop",          "u64", keys,
+                      *std::move(requests), 32,    {{0.5, 0.95}, {0.8, 0.95}, {1}, {1.5, 0.9}, {2}, {3, 0.9}}};
 }
 
-OverloadWork InlineWorkOf(int64_t keys, int in_flight) {
+OverloadWork InlineWorkOf(int64_t keys, int in_flight, std::vector<OverloadLoad> loads) {
   if (absl::GetFlag(FLAGS_quick)) keys = std::min(keys, kMostQuickKeys);
-  return {"Open loop, inline", "u32", keys, InlineSorts(kArrays, keys), in_flight, {1, 2, 3}};
+  return {"Open loop, inline", "u32", keys, InlineSorts(kArrays, keys), in_flight, std::move(loads)};
 }
 
 int Run(int argc, char** argv) {
+  LeaveCoresToServers(absl::GetFlag(FLAGS_server_cores));
   const auto corankd =
       CorankdProcess::Start({absl::GetFlag(FLAGS_corankd), absl::GetFlag(FLAGS_engine), {"--kept-bytes=1073741824"}});
   if (!corankd.ok()) return Fail(corankd.status());
@@ -61,7 +64,7 @@ int Run(int argc, char** argv) {
   options.address = (*corankd)->address();
   options.metrics_address = (*corankd)->metrics_address();
   options.corankd_pid = (*corankd)->pid();
-  options.senders = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / 4);
+  options.client_threads = ClientThreads();
   options.phase = quick ? absl::Milliseconds(200) : absl::GetFlag(FLAGS_phase);
   options.deadline = absl::GetFlag(FLAGS_deadline);
   const RunInfo info = DescribeRun((*corankd)->machine(), absl::GetFlag(FLAGS_commit), argc, argv);
@@ -70,8 +73,11 @@ int Run(int argc, char** argv) {
   if (!kept.ok()) return Fail(kept.status());
   std::vector<OverloadWork> works = {*std::move(kept)};
   if (absl::GetFlag(FLAGS_inline)) {
-    works.push_back(InlineWorkOf(1024, 64));
-    works.push_back(InlineWorkOf(1 << 20, 8));
+    // Refusing a small call costs the server a good part of answering it.
+    works.push_back(InlineWorkOf(1024, 512, {{0.5, 0.95}, {0.8, 0.95}, {0.9, 0.95}, {1}, {1.5, 0.9}, {2}, {3, 0.5}}));
+    for (const int64_t keys : {1 << 18, 1 << 20}) {
+      works.push_back(InlineWorkOf(keys, 16, {{0.5, 0.95}, {0.8, 0.95}, {1}, {2, 0.9}, {3, 0.9}}));
+    }
   }
   std::vector<Row> rows;
   for (const OverloadWork& work : works) {

@@ -15,21 +15,27 @@
 
 namespace corank::bench {
 
+/// An offered load.
+struct OverloadLoad {
+  double of_capacity;  // calls a second, as a multiple of the capacity
+  double goal = 0;     // least goodput, as a part of what row.reference is; 0: none
+};
+
 /// The requests of an overload.
 struct OverloadWork {
   std::string name;  // the name of its rows: "Open loop"
   std::string type;  // of the keys
   int64_t keys = 0;  // of each array
   std::vector<Request> requests;
-  int in_flight = 32;         // concurrent calls by which the capacity is measured
-  std::vector<double> loads;  // multiples of the capacity
+  int in_flight = 32;  // concurrent calls by which the capacity is measured
+  std::vector<OverloadLoad> loads;
 };
 
 struct OverloadOptions {
   std::string address, metrics_address;  // of corankd
   pid_t corankd_pid = 0;
-  int channels = 8;
-  int senders = 1;       // of OpenLoop
+  int connections = 64;
+  int client_threads = 1;
   absl::Duration phase;  // length of each load
   /// Of each call; zero: the time of 50 calls at capacity, 20 ms or more.
   absl::Duration deadline;
@@ -37,7 +43,7 @@ struct OverloadOptions {
 };
 
 /// Measures the capacity with a closed loop, then sends each load as a Poisson process. Makes one row per load: its
-/// goodput (answers in time a second) beside the capacity. The last row, of the greatest load, stands beside the best
+/// goodput (answers in time a second) beside what was offered up to 0.9 of the capacity, and beyond beside the best
 /// goodput of all loads. Further rows of the greatest load: the share of accepted calls answered in time, of refusals
 /// with RetryInfo, and of right answers. If the client could not make the greatest load, or it did not reach the
 /// server, the rows say so in their notes and have no goals. If the load fell short of its name, no goal is met.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -38,7 +39,34 @@ std::string AddressIn(const std::string& path, const std::string& name) {
   return entry == ports.fields().end() ? "" : entry->second.string_value();
 }
 
+// The cores of the servers; empty if they share this process's.
+cpu_set_t server_cores;
+
+cpu_set_t CoresOfThisProcess() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  sched_getaffinity(0, sizeof cores, &cores);
+  return cores;
+}
+
 }  // namespace
+
+void LeaveCoresToServers(int cores) {
+  if (cores <= 0) return;
+  cpu_set_t own = CoresOfThisProcess();
+  CPU_ZERO(&server_cores);
+  for (size_t core = 0; core < CPU_SETSIZE && CPU_COUNT(&server_cores) < cores && CPU_COUNT(&own) > 1; ++core) {
+    if (!CPU_ISSET(core, &own)) continue;
+    CPU_CLR(core, &own);
+    CPU_SET(core, &server_cores);
+  }
+  sched_setaffinity(0, sizeof own, &own);
+}
+
+int ClientThreads() {
+  const cpu_set_t own = CoresOfThisProcess();
+  return CPU_COUNT(&server_cores) > 0 ? CPU_COUNT(&own) : std::max(1, CPU_COUNT(&own) / 2);
+}
 
 absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(const std::string& name, const std::string& program,
                                                                     std::vector<std::string> arguments,
@@ -57,7 +85,10 @@ absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(const std::s
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   pid_t pid = 0;
+  const cpu_set_t own = CoresOfThisProcess();
+  if (CPU_COUNT(&server_cores) > 0) sched_setaffinity(0, sizeof server_cores, &server_cores);  // is inherited
   const int error = posix_spawn(&pid, program.c_str(), &actions, nullptr, argv.data(), environ);
+  if (CPU_COUNT(&server_cores) > 0) sched_setaffinity(0, sizeof own, &own);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return absl::UnavailableError(absl::StrCat("cannot run ", program, ": ", std::strerror(error)));
 

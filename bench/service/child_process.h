@@ -40,6 +40,13 @@ class ServerProcess {
   std::string metrics_address_;
 };
 
+/// Leaves the first `cores` cores of this process to the servers that it starts from here on, and has the others
+/// itself. 0: all share all. Call it before the process has other threads.
+void LeaveCoresToServers(int cores);
+
+/// How many threads make the load of small calls: one for each core that is not a server's, but half of those shared.
+int ClientThreads();
+
 /// CPU time of a process and all its threads so far, in steps of the kernel's clock (10 ms); 0 if there is no such
 /// process.
 double CpuSeconds(pid_t pid);

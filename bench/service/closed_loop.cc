@@ -3,18 +3,15 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/create_channel.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 #include <grpcpp/support/proto_buffer_reader.h>
+#include <grpcpp/support/slice.h>
 
+#include <atomic>
 #include <optional>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 
 namespace corank::bench {
@@ -22,50 +19,72 @@ namespace {
 
 using google::protobuf::internal::WireFormatLite;
 
-/// The state that all slots of a loop share.
-struct Loop {
-  const UnaryCall* call = nullptr;
-  absl::Time last_start;
-
-  absl::Mutex mutex;
-  int running ABSL_GUARDED_BY(mutex) = 0;
-  absl::Status status ABSL_GUARDED_BY(mutex);
-};
-
-/// Makes one call at a time. One thread touches it at a time: the starter of the call, or the bringer of its answer.
-class Slot {
+/// A thread's part of a loop.
+class ClosedCaller final : public LightCaller {
  public:
-  Slot(Loop* loop, const std::shared_ptr<grpc::Channel>& channel) : loop_(loop), stub_(channel) {}
+  ClosedCaller(const LightRequest* request, int stats_field, int in_flight, absl::Time last_start,
+               std::atomic<bool>* has_failed)
+      : request_(request),
+        stats_field_(stats_field),
+        last_start_(last_start),
+        has_failed_(has_failed),
+        to_start_(in_flight) {}
 
-  void Send() {
-    context_.emplace();
-    response_.Clear();
-    start_ = absl::Now();
-    stub_.UnaryCall(&*context_, loop_->call->method, {}, &loop_->call->request, &response_,
-                    [this](grpc::Status status) { OnAnswer(std::move(status)); });
+  absl::Time due() const override {
+    if (to_start_ > 0) return absl::UnixEpoch();
+    return is_over_ ? absl::InfinitePast() : absl::InfiniteFuture();
+  }
+  Call Next() override {
+    --to_start_;
+    return {request_, absl::InfiniteDuration()};
+  }
+  void OnAnswer(const LightAnswer& answer) override {
+    if (answer.status.ok()) {
+      result.latency_us.push_back(absl::ToDoubleMicroseconds(answer.elapsed));
+      const std::optional<StageTimes> stages = ReadStages(ReadStats(answer.message, stats_field_));
+      if (stages.has_value()) result.stages.push_back(*stages);
+    } else {
+      status.Update(FromGrpc(answer.status));
+      *has_failed_ = true;
+    }
+    is_over_ = is_over_ || *has_failed_ || answer.start + answer.elapsed >= last_start_;
+    if (!is_over_) ++to_start_;
   }
 
   LoopResult result;
+  absl::Status status;
 
  private:
-  void OnAnswer(grpc::Status status) {
-    const absl::Time now = absl::Now();
-    if (status.ok()) {
-      result.latency_us.push_back(absl::ToDoubleMicroseconds(now - start_));
-      const std::optional<StageTimes> stages = ReadStages(ReadStats(&response_, loop_->call->stats_field));
-      if (stages.has_value()) result.stages.push_back(*stages);
-      if (now < loop_->last_start) return Send();
-    }
-    absl::MutexLock lock(&loop_->mutex);
-    loop_->status.Update(FromGrpc(status));
-    --loop_->running;
+  const LightRequest* const request_;
+  const int stats_field_;
+  const absl::Time last_start_;
+  std::atomic<bool>* const has_failed_;
+  int to_start_;
+  bool is_over_ = false;  // no call follows an answer any more
+};
+
+/// Makes one call, or none.
+class OneCall final : public LightCaller {
+ public:
+  explicit OneCall(const LightRequest* request) : request_(request) {}
+
+  absl::Time due() const override { return request_ == nullptr ? absl::InfinitePast() : absl::UnixEpoch(); }
+  Call Next() override { return {std::exchange(request_, nullptr), absl::InfiniteDuration()}; }
+  void OnAnswer(const LightAnswer& given) override {
+    status = given.status;
+    // The bytes are the client's.
+    std::vector<grpc::Slice> slices;
+    if (!status.ok() || !given.message->Dump(&slices).ok()) return;
+    std::vector<grpc::Slice> copies;
+    for (const grpc::Slice& slice : slices) copies.emplace_back(slice.begin(), slice.size());
+    answer = grpc::ByteBuffer(copies.data(), copies.size());
   }
 
-  Loop* loop_;
-  grpc::GenericStub stub_;
-  std::optional<grpc::ClientContext> context_;
-  grpc::ByteBuffer response_;
-  absl::Time start_;
+  grpc::Status status;
+  grpc::ByteBuffer answer;
+
+ private:
+  const LightRequest* request_;
 };
 
 }  // namespace
@@ -87,51 +106,36 @@ std::vector<std::shared_ptr<grpc::Channel>> Connect(const std::string& address, 
   return channels;
 }
 
-absl::StatusOr<LoopResult> RunClosedLoop(const std::vector<std::shared_ptr<grpc::Channel>>& channels,
-                                         const UnaryCall& call, int in_flight, absl::Duration duration) {
-  Loop loop;
-  loop.call = &call;
-  std::vector<std::unique_ptr<Slot>> slots;
-  for (int i = 0; i < in_flight; ++i) {
-    slots.push_back(std::make_unique<Slot>(&loop, channels[static_cast<size_t>(i) % channels.size()]));
-  }
+absl::StatusOr<LoopResult> RunClosedLoop(LightClient& client, const LightRequest& request, int stats_field,
+                                         int in_flight, absl::Duration duration) {
+  std::atomic<bool> has_failed = false;
   const absl::Time start = absl::Now();
-  loop.last_start = start + duration;
-  {
-    absl::MutexLock lock(&loop.mutex);
-    loop.running = in_flight;
+  std::vector<std::unique_ptr<LightCaller>> callers;
+  for (int i = 0; i < client.threads(); ++i) {
+    const int share = (in_flight + i) / client.threads();  // rounded down for the first ones
+    callers.push_back(std::make_unique<ClosedCaller>(&request, stats_field, share, start + duration, &has_failed));
   }
-  for (const auto& slot : slots) slot->Send();
-
+  client.Run(callers);
   LoopResult total;
-  {
-    absl::MutexLock lock(&loop.mutex);
-    const auto is_done = [&loop]() ABSL_SHARED_LOCKS_REQUIRED(loop.mutex) { return loop.running == 0; };
-    loop.mutex.Await(absl::Condition(&is_done));
-    total.seconds = absl::ToDoubleSeconds(absl::Now() - start);
-    if (!loop.status.ok()) return loop.status;
-  }
-  for (const auto& slot : slots) {
-    const LoopResult& part = slot->result;
-    total.latency_us.insert(total.latency_us.end(), part.latency_us.begin(), part.latency_us.end());
-    total.stages.insert(total.stages.end(), part.stages.begin(), part.stages.end());
+  total.seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  for (const auto& caller : callers) {
+    auto& part = static_cast<ClosedCaller&>(*caller);
+    if (!part.status.ok()) return part.status;
+    total.latency_us.insert(total.latency_us.end(), part.result.latency_us.begin(), part.result.latency_us.end());
+    total.stages.insert(total.stages.end(), part.result.stages.begin(), part.result.stages.end());
   }
   return total;
 }
 
-absl::StatusOr<grpc::ByteBuffer> CallOnce(const std::shared_ptr<grpc::Channel>& channel, const UnaryCall& call) {
-  grpc::GenericStub stub(channel);
-  grpc::ClientContext context;
-  grpc::ByteBuffer response;
-  grpc::Status status;
-  absl::Notification done;
-  stub.UnaryCall(&context, call.method, {}, &call.request, &response, [&](grpc::Status answered) {
-    status = std::move(answered);
-    done.Notify();
-  });
-  done.WaitForNotification();
-  if (!status.ok()) return FromGrpc(status);
-  return response;
+absl::StatusOr<grpc::ByteBuffer> CallOnce(LightClient& client, const LightRequest& request) {
+  std::vector<std::unique_ptr<LightCaller>> callers;
+  for (int i = 0; i < client.threads(); ++i) {
+    callers.push_back(std::make_unique<OneCall>(i == 0 ? &request : nullptr));
+  }
+  client.Run(callers);
+  auto& called = static_cast<OneCall&>(*callers[0]);
+  if (!called.status.ok()) return FromGrpc(called.status);
+  return called.answer;
 }
 
 corank::v1::RequestStats ReadStats(grpc::ByteBuffer* response, int stats_field) {

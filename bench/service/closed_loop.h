@@ -1,7 +1,7 @@
 // A client that keeps a fixed number of calls in flight: each answer sends the next request.
 //
-// Requests and answers stay in gRPC's own byte buffers. The client does the same minimal work for every server, so that
-// the figures compare the servers.
+// It calls by the light client, which does the same minimal work for every server, so that the figures compare the
+// servers.
 #ifndef CORANK_BENCH_SERVICE_CLOSED_LOOP_H_
 #define CORANK_BENCH_SERVICE_CLOSED_LOOP_H_
 
@@ -17,22 +17,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "bench/service/light_client.h"
 #include "bench/service/stages.h"
 #include "corank/v1/operators.pb.h"
 
 namespace corank::bench {
 
-/// `count` separate connections to one server.
+/// `count` separate connections to one server, by gRPC.
 std::vector<std::shared_ptr<grpc::Channel>> Connect(const std::string& address, int count);
 
 absl::Status FromGrpc(const grpc::Status& status);
-
-/// A call of one message each way, to be sent repeatedly.
-struct UnaryCall {
-  std::string method;
-  grpc::ByteBuffer request;
-  int stats_field = 0;  // the response's field of RequestStats; 0: none
-};
 
 struct LoopResult {
   std::vector<double> latency_us;  // of every call that was answered
@@ -40,13 +34,13 @@ struct LoopResult {
   double seconds = 0;              // from the first request to the last answer
 };
 
-/// Keeps `in_flight` calls open until `duration` has passed, call i on channel i modulo their number. The first error
-/// ends the loop and is returned.
-absl::StatusOr<LoopResult> RunClosedLoop(const std::vector<std::shared_ptr<grpc::Channel>>& channels,
-                                         const UnaryCall& call, int in_flight, absl::Duration duration);
+/// Keeps `in_flight` calls open until `duration` has passed, as evenly on the client's threads as can be. The first
+/// error ends the loop and is returned. `stats_field`: the response's field of RequestStats; 0: none.
+absl::StatusOr<LoopResult> RunClosedLoop(LightClient& client, const LightRequest& request, int stats_field,
+                                         int in_flight, absl::Duration duration);
 
 /// Makes the call once.
-absl::StatusOr<grpc::ByteBuffer> CallOnce(const std::shared_ptr<grpc::Channel>& channel, const UnaryCall& call);
+absl::StatusOr<grpc::ByteBuffer> CallOnce(LightClient& client, const LightRequest& request);
 
 /// Reads only this field of a response, its RequestStats, and skips payloads. Default values if there are none or the
 /// bytes are not a message.

@@ -30,7 +30,6 @@ struct InlineLoad {
   int in_flight = 1;
   Figure figure = Figure::kCallsPerSecond;
   double goal_ratio = 0;     // 0: none
-  double goal_extra_us = 0;  // for kMedianLatency: at most the echo's figure plus this; 0: none
   bool is_of_curve = false;  // one point of a curve, which a plot shows against keys or in_flight
   InlineOperator op = InlineOperator::kSort;
   double round_share = 1;  // share of the length of a round
@@ -48,7 +47,8 @@ struct LoadOptions {
   pid_t echo_pid = 0;
   pid_t held_echo_pid = 0;
   int max_channels = 8;  // connections to each server: one per call in flight, up to this
-  int rounds = 5;        // alternations; a figure is the median of its rounds
+  int client_threads = 1;
+  int rounds = 5;  // alternations; a figure is the median of its rounds
   absl::Duration round = absl::Seconds(2);
 };
 

@@ -38,10 +38,10 @@ InlineWork MakeWork(const char* method, const Request& request, std::vector<std:
   InlineWork work;
   work.type = "u32";
   work.distribution = "uniform";
-  work.call.method = method;
+  work.method = method;
   const grpc::Slice bytes(request.SerializeAsString());
-  work.call.request = grpc::ByteBuffer(&bytes, 1);
-  work.call.stats_field = Response::kStatsFieldNumber;
+  work.request = grpc::ByteBuffer(&bytes, 1);
+  work.stats_field = Response::kStatsFieldNumber;
   work.response = &Response::default_instance();
   work.results = std::move(results);
   return work;

@@ -9,8 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/service/closed_loop.h"
-
 namespace corank::bench {
 
 inline constexpr char kSortMethod[] = "/corank.v1.CorankService/Sort";
@@ -25,7 +23,9 @@ enum class InlineOperator {
 
 struct InlineWork {
   std::string type, distribution;  // of a row
-  UnaryCall call;
+  std::string method;
+  grpc::ByteBuffer request;
+  int stats_field = 0;                                  // the response's field of RequestStats
   const google::protobuf::Message* response = nullptr;  // an instance of the response type
   std::vector<std::string> results;                     // the arrays of the right answer, by std::
 };

@@ -34,6 +34,7 @@ ABSL_FLAG(std::string, commit, "", "the commit to name in the JSON; by default w
 ABSL_FLAG(int, rounds, 5, "alternations between the servers for each row");
 ABSL_FLAG(absl::Duration, round, absl::Seconds(2), "length of a round");
 ABSL_FLAG(int, channels, 8, "most connections to a server");
+ABSL_FLAG(int, server_cores, 0, "cores of the servers' own, the first ones; the client has the others. 0: all share");
 ABSL_FLAG(int64_t, chunk_bytes, 1 << 20, "bytes of the chunks that streams send");
 ABSL_FLAG(bool, quick, false, "few short rounds of small calls: shows that it works, not how fast it is");
 
@@ -138,6 +139,7 @@ int Run(int argc, char** argv) {
   if (!matches.ok()) return Fail(matches.status());
   const TemporaryFolder folder;
   if (!folder.made()) return Fail(absl::UnavailableError("cannot make a temporary folder"));
+  LeaveCoresToServers(absl::GetFlag(FLAGS_server_cores));
   const auto echo = ServerProcess::Start("echo_server", Beside(absl::GetFlag(FLAGS_echo_server), "echo_server"),
                                          {"--listen=127.0.0.1:0"}, folder.path(), absl::Seconds(10));
   if (!echo.ok()) return Fail(echo.status());
@@ -156,6 +158,7 @@ int Run(int argc, char** argv) {
   options.held_echo_pid = (*held_echo)->pid();
   options.corankd_pid = (*corankd)->pid();
   options.echo_pid = (*echo)->pid();
+  options.client_threads = ClientThreads();
   options.max_channels = absl::GetFlag(FLAGS_channels);
   options.rounds = quick ? 2 : absl::GetFlag(FLAGS_rounds);
   options.round = quick ? absl::Milliseconds(100) : absl::GetFlag(FLAGS_round);
