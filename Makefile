@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-conformance test-chart test-asan test-tsan test-peers test-perf-analyzer compile-architectures soak fuzz lint format docs dist image image-archive release bench-kernels bench-engine bench-service bench-clients bench-places bench-sizes bench-overload clean
+.PHONY: help demo build test test-python-matrix test-conformance test-chart test-asan test-tsan test-peers test-ray test-perf-analyzer compile-architectures soak fuzz lint format docs dist image image-archive release bench-kernels bench-engine bench-service bench-clients bench-places bench-sizes bench-overload bench-ray clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -41,6 +41,9 @@ test-chart: ## test the Helm chart with helm and helm-unittest, which it compile
 
 test-peers: build ## run gRPC's interoperability client and h2spec against the server's HTTP/2 (needs Go)
 	@.deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/peers
+
+test-ray: build ## test corank.ray and corank.dask on local clusters that lose workers, nodes and servers (needs 4 GB)
+	@CORANKD=$(CURDIR)/$(BUILD)/bin/corankd scripts/ray.sh -m pytest -q -p no:cacheprovider tests/clusters
 
 test-perf-analyzer: build ## measure the server with Triton's perf_analyzer, which is then part of make test (downloads once)
 	@scripts/perf_analyzer.sh
@@ -107,6 +110,9 @@ bench-places: build ## time 1 GiB arrays in every place beside np.sort, CuPy and
 
 bench-sizes: build ## time sorts of growing arrays in every place beside np.sort, polars and CuPy
 	@BUILD=$(BUILD) scripts/bench.sh sizes
+
+bench-ray: build ## time sorts of Ray data sets beside those of ray.data with each of its strategies
+	@BUILD=$(BUILD) scripts/bench.sh ray
 
 clean: ## remove what was built; .deps stays
 	rm -rf build build-architectures build-demo build-asan build-tsan build-fuzz build-soak build-docs dist

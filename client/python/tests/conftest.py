@@ -63,3 +63,10 @@ def client(request: pytest.FixtureRequest) -> Iterator[corank.Client]:
     server: FakeServer | LocalServer = request.getfixturevalue("fake" if request.param == "double" else "corankd")
     with corank.connect(server.address, deadline=60) as connected:
         yield connected
+
+
+@pytest.fixture
+def corankd_client(corankd: LocalServer) -> Iterator[corank.Client]:
+    """A client of the real server."""
+    with corankd.connect() as connected:
+        yield connected

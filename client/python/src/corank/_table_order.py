@@ -1,0 +1,134 @@
+"""Sort, Merge and Search of tables: the server compares the packed digits of the keys, level after level.
+
+A level gives the server one number a row. Rows whose numbers are equal go on to the next level, together with the
+number of their group, until they differ or have no digit left. So a level moves 8 bytes a row at most, however wide the
+keys are, and most keys need one level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Callable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from corank._client import Client
+from corank._key_digits import Digit, Order, Packer, digits
+from corank._options import InfoOptions
+
+Rows = NDArray[np.intp]
+_Arrange = Callable[[NDArray[Any], Rows], tuple[NDArray[Any], Rows]]
+"""Puts rows in the order of their keys: the sorted keys and the rows."""
+
+
+def sort_order(client: Client, table: Any, order: Order, options: InfoOptions) -> Rows:
+    """The stable permutation that sorts the rows of a table, by the server's Sort."""
+
+    def arrange(keys: NDArray[Any], rows: Rows) -> tuple[NDArray[Any], Rows]:
+        ordered, positions = client.sort_with_indices(keys, index_dtype=None, **options)
+        return ordered, rows[positions]
+
+    return _refined(digits(table, order), np.array([0, table.num_rows]), arrange)
+
+
+def merge_order(client: Client, tables: Sequence[Any], order: Order, options: InfoOptions) -> Rows:
+    """The stable permutation that merges sorted tables, as rows of all tables one after the other, by Merge.
+
+    Raises:
+        InvalidArgument: a table is not sorted.
+    """
+    ends = np.cumsum([0, *(table.num_rows for table in tables)])
+    keys_only = pa.concat_tables([table.select(list(order.keys)) for table in tables])
+
+    def arrange(keys: NDArray[Any], rows: Rows) -> tuple[NDArray[Any], Rows]:
+        cuts = np.searchsorted(rows, ends)
+        runs = [slice(begin, end) for begin, end in zip(cuts, cuts[1:]) if begin < end]
+        if len(runs) < 2:
+            return keys, rows
+        narrow = rows.astype(np.min_scalar_type(int(ends[-1])))
+        merged, found = client.merge([keys[run] for run in runs], values=[narrow[run] for run in runs], **options)
+        return merged, found.astype(np.intp)
+
+    return _refined(digits(keys_only, order), ends, arrange)
+
+
+def _refined(of: Iterator[Digit], ends: NDArray[Any], arrange: _Arrange) -> Rows:
+    """The rows in order. Rows of one run, which ends[i]:ends[i + 1] is, need no arranging if there are several runs."""
+    count = int(ends[-1])
+    out: Rows = np.arange(count)
+    if count < 2:
+        return out
+    run_of = None if len(ends) <= 2 else np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    packer = Packer(of)
+    rows: Rows = out
+    places: Any = slice(None)  # where the rows of this level belong in `out`
+    groups, group_count = None, 1
+    while (keys := packer.keys(None if groups is None else rows, groups, group_count)) is not None:
+        ordered, arranged = arrange(keys, rows)
+        out[places] = arranged
+        same = ordered[1:] == ordered[:-1]
+        if not same.any():
+            break
+        tied = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
+        begins = np.concatenate([[True], ~same])[tied]
+        if run_of is not None:
+            # A group of one run is in order already.
+            runs, starts = run_of[arranged[tied]], np.flatnonzero(begins)
+            is_mixed = np.minimum.reduceat(runs, starts) < np.maximum.reduceat(runs, starts)
+            if not is_mixed.any():
+                break
+            stays = np.repeat(is_mixed, np.diff(starts, append=len(runs)))
+            tied, begins = tied[stays], begins[stays]
+        in_order = arranged[tied]
+        places = tied if isinstance(places, slice) else places[tied]
+        group_count = int(begins.sum())
+        group_of = np.full(count, -1)
+        group_of[in_order] = np.cumsum(begins) - 1
+        rows = np.flatnonzero(group_of >= 0)
+        groups = group_of[rows]
+    return out
+
+
+def equal_ranges(
+    client: Client, table: Any, needles: Any, order: Order, options: InfoOptions
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each row of `needles`, the rows of the sorted table that are equal to it: [lower, upper). By Search.
+
+    Raises:
+        InvalidArgument: the table is not sorted.
+    """
+    names = list(order.keys)
+    count, wanted = table.num_rows, needles.num_rows
+    lower, upper = np.zeros(wanted, np.int64), np.full(wanted, count, np.int64)
+    if count == 0 or wanted == 0:
+        return lower, upper
+    packer = Packer(digits(pa.concat_tables([table.select(names), needles.select(names)]), order))
+    asking: Rows = np.arange(wanted)
+    rows: Rows = np.arange(count)
+    # Rows of a range of the table and the needles that look there are one group; group g begins at starts[g] in `rows`.
+    groups: Any = None
+    begins, starts = np.zeros(1, np.int64), np.zeros(1, np.int64)
+    while asking.size:
+        both = None if groups is None else np.concatenate([rows, count + asking])
+        keys = packer.keys(both, groups, len(begins))
+        if keys is None:
+            break
+        of_needle = np.zeros(wanted, np.intp) if groups is None else groups[rows.size :]
+        haystack, targets = keys[: rows.size], keys[rows.size :]
+        shift = begins[of_needle] - starts[of_needle]
+        lower[asking] = client.search(haystack, targets, side="left", **options) + shift
+        upper[asking] = client.search(haystack, targets, side="right", **options) + shift
+        asking = asking[lower[asking] < upper[asking]]
+        if not asking.size:
+            break
+        begins, of_needle = np.unique(lower[asking], return_inverse=True)
+        ends = np.zeros_like(begins)
+        ends[of_needle] = upper[asking]
+        sizes = ends - begins
+        starts = np.cumsum(sizes) - sizes
+        numbers = np.repeat(np.arange(len(begins)), sizes)
+        rows = np.arange(int(sizes.sum())) + (begins - starts)[numbers]
+        groups = np.concatenate([numbers, of_needle.reshape(-1)])
+    return lower, upper

@@ -1,0 +1,201 @@
+"""Sorts, merges and searches of Arrow tables by packed digits of their keys, beside pyarrow's stable sort."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+import corank
+
+pa = pytest.importorskip("pyarrow")
+pc = pytest.importorskip("pyarrow.compute")
+
+from corank._key_digits import Digit, Packer, check_type, order_of  # noqa: E402
+from corank._table_order import equal_ranges, merge_order, sort_order  # noqa: E402
+
+TYPES = [
+    pa.bool_(),
+    pa.int8(),
+    pa.int64(),
+    pa.uint16(),
+    pa.uint64(),
+    pa.float32(),
+    pa.float64(),
+    pa.timestamp("us"),
+    pa.timestamp("ns", "UTC"),
+    pa.date32(),
+    pa.time32("s"),
+    pa.duration("ms"),
+    pa.string(),
+    pa.large_string(),
+    pa.binary(),
+    pa.binary(5),
+]
+WORDS = [
+    "",
+    "a",
+    "a\0",
+    "a\0\0",
+    "b",
+    "ab",
+    "prefix-of-many",
+    "prefix-of-many-strings",
+    "prefix-of-many-things",
+    "é",
+    "\U0010ffff",
+]
+
+
+def column(rng: np.random.Generator, type_: Any, count: int, nulls: bool) -> Any:
+    """Values with many ties, the extremes of the type, and NaN and both zeros of floats."""
+    few = bool(rng.integers(2))
+    out: list[Any]
+    if pa.types.is_fixed_size_binary(type_):
+        out = [bytes(rng.integers(0, 3 if few else 256, 5).astype(np.uint8)) for _ in range(count)]
+    elif pa.types.is_binary(type_) or pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        words = WORDS if few else [f"{chosen}{rng.integers(10**6)}" for chosen in rng.choice(WORDS, 50)]
+        out = [str(word) for word in rng.choice(np.array(words, object), count)]
+        out = [word.encode() for word in out] if pa.types.is_binary(type_) else out
+    elif pa.types.is_boolean(type_):
+        out = [bool(each) for each in rng.integers(0, 2, count)]
+    elif pa.types.is_floating(type_):
+        special = [np.nan, -np.nan, 0.0, -0.0, np.inf, -np.inf, 1.5, -1e-40, 3e38, -3e38]
+        numbers = np.where(rng.random(count) < 0.5, rng.choice(special, count), rng.normal(size=count))
+        return _with_nulls(rng, pa.array(numbers.astype(type_.to_pandas_dtype()), type_), nulls)
+    elif pa.types.is_date32(type_):
+        out = [datetime.date(1960, 1, 1) + datetime.timedelta(int(day)) for day in rng.integers(0, 30_000, count)]
+    elif pa.types.is_time32(type_):
+        out = [int(each) for each in rng.integers(0, 86_400, count)]
+    else:
+        width, is_signed = type_.bit_width, not pa.types.is_unsigned_integer(type_)
+        numpy = np.dtype(f"{'i' if is_signed else 'u'}{width // 8}")
+        least, most = np.iinfo(numpy).min, np.iinfo(numpy).max
+        drawn = rng.integers(least, most, count, numpy.type, endpoint=True)
+        drawn = np.where(rng.random(count) < 0.2, rng.choice(np.array([least, most], numpy), count), drawn)
+        out = (drawn % 5 if few else drawn).astype(numpy)  # type: ignore[assignment]
+        return _with_nulls(rng, pa.array(out).view(type_), nulls)
+    return _with_nulls(rng, pa.array(out, type_), nulls)
+
+
+def _with_nulls(rng: np.random.Generator, array: Any, nulls: bool) -> Any:
+    return pc.if_else(pa.array(rng.random(len(array)) < 0.2), None, array) if nulls else array
+
+
+def tables(rng: np.random.Generator, count: int) -> tuple[Any, list[str], list[bool], str]:
+    """A table in several chunks, with an order."""
+    names = [f"k{at}" for at in range(int(rng.integers(1, 4)))]
+    chunks = []
+    types = [TYPES[int(rng.integers(len(TYPES)))] for _ in names]
+    for part in np.array_split(np.arange(count), 3):
+        chunks.append(pa.table({n: column(rng, t, len(part), bool(rng.integers(2))) for n, t in zip(names, types)}))
+    descending = [bool(each) for each in rng.integers(0, 2, len(names))]
+    return pa.concat_tables(chunks), names, descending, str(rng.choice(["first", "last"]))
+
+
+def expected(table: Any, names: list[str], descending: list[bool], nulls: str) -> np.ndarray:
+    """What pyarrow answers."""
+    keys = [(name, "descending" if down else "ascending") for name, down in zip(names, descending)]
+    return np.asarray(
+        pc.sort_indices(table, sort_keys=keys, null_placement=f"at_{'start' if nulls == 'first' else 'end'}")
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_sort_is_the_stable_sort_of_pyarrow(client: corank.Client, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    table, names, descending, nulls = tables(rng, int(rng.choice([0, 1, 2, 30, 400])))
+    found = sort_order(client, table, order_of(names, descending, nulls), {})
+    assert found.tolist() == expected(table, names, descending, nulls).tolist(), table.schema
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=str)
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("nulls", ["first", "last"])
+def test_every_type_sorts_as_in_pyarrow(
+    corankd_client: corank.Client, type_: Any, descending: bool, nulls: str
+) -> None:
+    rng = np.random.default_rng(5)
+    table = pa.table({"k": column(rng, type_, 300, True)})
+    found = sort_order(corankd_client, table, order_of("k", descending, nulls), {})
+    assert found.tolist() == expected(table, ["k"], [descending], nulls).tolist()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_merge_is_the_stable_sort_of_all_runs(client: corank.Client, seed: int) -> None:
+    rng = np.random.default_rng(1000 + seed)
+    table, names, descending, nulls = tables(rng, int(rng.choice([3, 30, 400])))
+    cuts = np.sort(rng.integers(0, table.num_rows + 1, int(rng.integers(0, 5))))
+    bounds = [0, *cuts.tolist(), table.num_rows]
+    runs = [table.slice(begin, end - begin) for begin, end in zip(bounds, bounds[1:])]
+    runs = [run.take(expected(run, names, descending, nulls)) for run in runs]
+    found = merge_order(client, runs, order_of(names, descending, nulls), {})
+    assert found.tolist() == expected(pa.concat_tables(runs), names, descending, nulls).tolist(), table.schema
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_equal_ranges_count_the_rows_before_and_up_to_a_needle(client: corank.Client, seed: int) -> None:
+    rng = np.random.default_rng(2000 + seed)
+    table, names, descending, nulls = tables(rng, int(rng.choice([3, 30, 300])))
+    needles = table.take(rng.integers(0, table.num_rows, 6))
+    haystack = table.take(rng.choice(table.num_rows, table.num_rows // 2, replace=False))
+    haystack = haystack.take(expected(haystack, names, descending, nulls))
+    lower, upper = equal_ranges(client, haystack, needles, order_of(names, descending, nulls), {})
+    for at in range(needles.num_rows):
+        needle = needles.slice(at, 1)
+        # A stable sort puts the needle behind its equals if it comes last, and in front of them if it comes first.
+        last = expected(pa.concat_tables([haystack, needle]), names, descending, nulls).tolist()
+        first = expected(pa.concat_tables([needle, haystack]), names, descending, nulls).tolist()
+        assert (lower[at], upper[at]) == (first.index(0), last.index(haystack.num_rows)), (table.schema, at)
+
+
+def test_merge_refuses_runs_that_are_not_sorted(corankd_client: corank.Client) -> None:
+    runs = [pa.table({"k": [1, 3, 2]}), pa.table({"k": [1, 2]})]
+    with pytest.raises(corank.InvalidArgument, match="not sorted"):
+        merge_order(corankd_client, runs, order_of("k", False, "last"), {})
+
+
+def test_a_level_moves_one_number_of_the_digits_that_differ() -> None:
+    packer = Packer(iter([Digit(np.array([7, 7, 7], np.uint64)), Digit(np.array([900, 1000, 901], np.uint64))]))
+    keys = packer.keys(None, None, 1)
+    assert keys.dtype == np.uint8
+    assert keys.tolist() == [0, 100, 1]
+    assert packer.keys(None, None, 1) is None
+
+
+def test_wide_digits_go_on_in_the_next_level() -> None:
+    wide = np.random.default_rng(1).integers(0, 2**64 - 1, (2, 40), np.uint64)
+    first, second = wide
+    first[:20] = first[0]  # so that the second digit decides
+    packer = Packer(iter([Digit(first), Digit(second)]))
+    rows = list(zip(first.tolist(), second.tolist()))
+    levels = []
+    while (keys := packer.keys(None, None, 1)) is not None:
+        levels.append(keys.tolist())
+    assert len(levels) == 2
+    found = sorted(range(40), key=lambda row: tuple(level[row] for level in levels))
+    assert found == sorted(range(40), key=lambda row: rows[row])
+
+
+def test_orders_and_types_that_make_no_sense_are_refused() -> None:
+    for keys, descending, nulls, error in [
+        ([], False, "last", ValueError),
+        (["a", "a"], False, "last", ValueError),
+        ([1], False, "last", TypeError),
+        (["a"], [True, False], "last", ValueError),
+        ("a", False, "at_end", ValueError),
+    ]:
+        with pytest.raises(error):
+            order_of(keys, descending, nulls)  # type: ignore[arg-type]
+    for type_ in (pa.list_(pa.int8()), pa.struct([("a", pa.int8())]), pa.decimal128(5)):
+        with pytest.raises(TypeError, match="column 'k' is"):
+            check_type("k", type_)
+    check_type("k", pa.dictionary(pa.int8(), pa.string()))
+    check_type("k", pa.null())
+
+
+def test_dictionaries_sort_by_their_values(corankd_client: corank.Client) -> None:
+    table = pa.table({"k": pa.array(["b", "a", None, "b", "c"]).dictionary_encode()})
+    assert sort_order(corankd_client, table, order_of("k", True, "last"), {}).tolist() == [4, 0, 3, 1, 2]

@@ -1,0 +1,209 @@
+"""corank.ray on a real cluster, beside pyarrow's stable sort of the same rows."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import Any
+
+import corank
+import corank.ray
+import numpy as np
+import pyarrow as pa
+import pytest
+import ray
+import ray.data
+from cluster_rows import (
+    STORE_BYTES,
+    Order,
+    ask_for_end_of_node,
+    blocks,
+    expected,
+    hit,
+    kill_server,
+    kill_worker,
+    rows_of,
+    run_while_killing,
+    same,
+)
+from corank import _partitioning
+from corank._ray_servers import Servers
+from corank.testing import LocalServer
+from ray.cluster_utils import Cluster
+
+PHASES = {"sample": "sample", "plan": "boundaries", "map": "cut_block", "merge": "merge_group", "reduce": "merge_runs"}
+
+
+@pytest.mark.parametrize(
+    ("order", "nulls", "partitions"),
+    [
+        ({"number": False}, "last", None),
+        ({"number": True}, "first", 3),
+        ({"float": True, "number": False}, "last", 7),
+        ({"number": False, "name": True}, "last", 4),
+        ({"name": False, "time": True, "float": False}, "first", 1),
+    ],
+    ids=str,
+)
+def test_sort_gives_the_rows_of_a_stable_sort(
+    cluster: Cluster, order: Order, nulls: Any, partitions: int | None
+) -> None:
+    tables = blocks(5, 4_000)
+    ds = ray.data.from_arrow(tables)
+    ordered = corank.ray.sort(ds, list(order), list(order.values()), nulls, partitions)
+    assert ordered.num_blocks() == (partitions or 5)
+    assert same(rows_of(ordered), expected(tables, order, nulls))
+
+
+def test_blocks_are_alike_in_size_even_if_all_keys_are_equal(cluster: Cluster) -> None:
+    tables = [pa.table({"key": np.zeros(5_000, np.int8), "row": np.arange(5_000) + 5_000 * at}) for at in range(4)]
+    ordered = corank.ray.sort(ray.data.from_arrow(tables), "key", partitions=8)
+    assert same(rows_of(ordered), pa.concat_tables(tables))
+    sizes = [table.num_rows for table in ray.get(ordered.to_arrow_refs())]
+    assert max(sizes) < 1.5 * 20_000 / 8
+
+
+def test_many_rounds_give_the_same_rows(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_partitioning, "MOST_RUNS", 2)
+    tables = blocks(7, 500)
+    times: list[list[corank.ray.StageTime]] = []
+    ordered = corank.ray.sort(ray.data.from_arrow(tables), ["number", "name"], on_stats=times.append)
+    assert same(rows_of(ordered), expected(tables, {"number": False, "name": False}))
+    (stages,) = times
+    assert {each.stage for each in stages} == {"sample", "plan", "map", "merge", "reduce"}
+    assert sum(each.rows for each in stages if each.stage == "map") == 3_500
+
+
+def test_merge_takes_equal_rows_of_earlier_data_sets_first(cluster: Cluster) -> None:
+    halves = [blocks(3, 2_000, seed) for seed in (1, 2)]
+    order = {"number": True, "name": False}
+    sorted_halves = [expected(tables, order) for tables in halves]
+    given = [ray.data.from_arrow([half.slice(0, 2_500), half.slice(2_500)]) for half in sorted_halves]
+    merged = corank.ray.merge(given, ["number", "name"], [True, False])
+    assert same(rows_of(merged), expected(sorted_halves, order))
+
+
+def test_merge_refuses_blocks_that_are_not_sorted(cluster: Cluster) -> None:
+    tables = [pa.table({"key": [3, 1, 2]}), pa.table({"key": [1, 2, 3]})]
+    with pytest.raises(corank.InvalidArgument, match="not sorted"):
+        corank.ray.merge([ray.data.from_arrow(tables)], "key")
+
+
+def test_empty_data_sets_and_blocks_are_ordinary_input(cluster: Cluster) -> None:
+    empty = pa.table({"key": pa.array([], pa.int64())})
+    assert corank.ray.sort(ray.data.from_arrow(empty), "key").count() == 0
+    ordered = corank.ray.sort(ray.data.from_arrow([empty, pa.table({"key": [2, 1]}), empty]), "key")
+    assert [row["key"] for row in ordered.take_all()] == [1, 2]
+
+
+def test_a_data_set_of_four_times_the_stores_sorts_by_spilling(cluster: Cluster) -> None:
+    rows = 4 * 2 * STORE_BYTES // 24
+    ds = ray.data.range(rows, override_num_blocks=48).map_batches(with_keys, batch_format="pyarrow")
+    ordered = corank.ray.sort(ds, "key", partitions=32)
+    last, found = -1, 0
+    for ref in ordered.to_arrow_refs():
+        table = ray.get(ref)
+        keys, ids = (table[name].to_numpy() for name in ("key", "id"))
+        assert last <= int(keys[0])
+        ties = keys[1:] == keys[:-1]
+        assert ((keys[1:] > keys[:-1]) | (ties & (ids[1:] > ids[:-1]))).all()
+        assert (keys == keys_of(ids)).all()
+        last, found = int(keys[-1]), found + len(keys)
+    assert found == rows
+    assert ordered.sum("id") == rows * (rows - 1) // 2
+
+
+def keys_of(ids: np.ndarray) -> np.ndarray:
+    return (ids * 7_919) % 1_000_003
+
+
+def with_keys(batch: Any) -> Any:
+    ids = batch["id"].to_numpy()
+    return batch.append_column("key", pa.array((ids * 7_919) % 1_000_003)).append_column("other", pa.array(ids))
+
+
+def test_servers_at_an_address_are_used(cluster: Cluster) -> None:
+    tables = blocks(2, 1_000)
+    with LocalServer(os.environ["CORANKD"]) as server:
+        ordered = corank.ray.sort(ray.data.from_arrow(tables), "number", servers=server.address)
+        assert same(rows_of(ordered), expected(tables, {"number": False}))
+        with server.connect() as client:
+            assert client.info().version
+        address = server.address
+    with pytest.raises(corank.Unavailable):
+        corank.ray.sort(ray.data.from_arrow(tables), "number", servers=address, deadline=60)
+
+
+def test_a_deadline_ends_the_sort(cluster: Cluster) -> None:
+    with pytest.raises(corank.DeadlineExceeded, match="raise deadline="):
+        corank.ray.sort(ray.data.from_arrow(blocks(4, 1_000)), "number", deadline=1e-3)
+
+
+def test_wrong_arguments_say_what_to_change(cluster: Cluster) -> None:
+    ds = ray.data.from_arrow(pa.table({"key": [1], "list": [[1]]}))
+    cases: list[tuple[type[Exception], str, dict[str, Any]]] = [
+        (ValueError, "no column 'keys'; the columns are 'key', 'list'", {"key": "keys"}),
+        (TypeError, "column 'list' is list", {"key": "list"}),
+        (ValueError, "partitions: 0; pass 1 or more", {"key": "key", "partitions": 0}),
+        (ValueError, "deadline: -1", {"key": "key", "deadline": -1}),
+        (ValueError, "servers: the list is empty", {"key": "key", "servers": []}),
+        (corank.InvalidArgument, "port", {"key": "key", "servers": "host"}),
+    ]
+    for error, text, arguments in cases:
+        with pytest.raises(error, match=text):
+            corank.ray.sort(ds, **arguments)
+
+
+class Faults:
+    """A sort whose first task of a phase suffers a fault."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, phase: str, folder: pathlib.Path, after: bool) -> None:
+        self.marker = folder / "struck"
+        start = corank.ray._Run._start
+        self.fault: Any = None
+
+        def struck(run: Any, task: Any, *arguments: Any, **options: Any) -> Any:
+            if task.__name__ == PHASES[phase]:
+                task = hit(task, self.fault(run._servers), self.marker, after)
+            return start(run, task, *arguments, **options)
+
+        monkeypatch.setattr(corank.ray._Run, "_start", struck)
+        monkeypatch.setattr(_partitioning, "MOST_RUNS", 2)  # so that there are reduces
+
+    def sort(self) -> None:
+        tables = blocks(5, 2_000)
+        ordered = corank.ray.sort(ray.data.from_arrow(tables), ["number", "name"], deadline=300)
+        assert self.marker.exists()
+        assert same(rows_of(ordered), expected(tables, {"number": False, "name": False}))
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["at the start", "after a result"])
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_killed_worker_changes_nothing(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, phase: str, after: bool
+) -> None:
+    faults = Faults(monkeypatch, phase, tmp_path, after)
+    faults.fault = lambda servers: kill_worker
+    faults.sort()
+
+
+@pytest.mark.parametrize("phase", [phase for phase in PHASES if phase != "sample"])
+def test_a_killed_server_starts_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, phase: str
+) -> None:
+    def fault(servers: Servers) -> Any:
+        return kill_server(servers)
+
+    faults = Faults(monkeypatch, phase, tmp_path, after=False)
+    faults.fault = fault
+    faults.sort()
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_killed_node_changes_nothing(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, phase: str
+) -> None:
+    request = tmp_path / "node"
+    faults = Faults(monkeypatch, phase, tmp_path, after=phase not in ("sample", "plan"))
+    faults.fault = lambda servers: ask_for_end_of_node(request)
+    assert run_while_killing(cluster, request, faults.sort)
