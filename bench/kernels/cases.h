@@ -39,6 +39,7 @@ void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>
 void AddColumnCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddSegmentedCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddMergeCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases);
+void AddGroupCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddIntervalCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases);
 
 }  // namespace corank::bench

@@ -1,15 +1,23 @@
 #include "bench/kernels/gpu.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "bench/kernels/device_inputs.h"
 #include "kernels/cuda/columns/column_sort.h"
+#include "kernels/cuda/group/group.h"
 #include "kernels/cuda/intervals/intervals.h"
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/sort/sort.h"
 
 namespace corank::bench {
+namespace {
+
+bool HasFault(const OperatorReport& report) { return report.fault != OperatorReport::Fault::kNone; }
+bool HasFault(const GroupReport& report) { return report.unsorted >= 0 || report.overflow >= 0; }
+
+}  // namespace
 
 absl::Status KeyArrays::Create(int64_t key_bytes, int64_t value_bytes) {
   absl::StatusOr<Memory> created_keys = Memory::Create(key_bytes);
@@ -34,7 +42,7 @@ absl::StatusOr<std::unique_ptr<Gpu>> Gpu::Create(int device) {
   status.Update(ToStatus(cudaEventCreate(&gpu->start_), "cudaEventCreate"));
   status.Update(ToStatus(cudaEventCreate(&gpu->stop_), "cudaEventCreate"));
   absl::StatusOr<Memory> counter = Memory::Create(sizeof(uint64_t));
-  absl::StatusOr<Memory> report = Memory::Create(sizeof(OperatorReport));
+  absl::StatusOr<Memory> report = Memory::Create(std::max(sizeof(OperatorReport), sizeof(GroupReport)));
   absl::StatusOr<Memory> letter = Memory::Create(cuda::kSortLetterBytes, MemoryKind::kPinnedHost);
   status.Update(counter.status());
   status.Update(report.status());
@@ -86,22 +94,20 @@ absl::StatusOr<double> Gpu::Time(const ColumnSortArgs& args, SortAlgorithm* take
   return seconds;
 }
 
-template <typename Args>
+template <typename Args, typename Report>
 absl::StatusOr<double> Gpu::TimeReporting(const Args& args, int64_t workspace_bytes,
-                                          cudaError_t (*run)(const Args&, void*, int64_t, OperatorReport*,
-                                                             cudaStream_t)) {
+                                          cudaError_t (*run)(const Args&, void*, int64_t, Report*, cudaStream_t)) {
   const absl::Status reserved = Reserve(workspace_bytes);
   if (!reserved.ok()) return reserved;
-  const absl::StatusOr<double> seconds = Time([&](cudaStream_t stream) {
-    return run(args, workspace_.get(), workspace_bytes, report_.as<OperatorReport>(), stream);
-  });
+  const absl::StatusOr<double> seconds = Time(
+      [&](cudaStream_t stream) { return run(args, workspace_.get(), workspace_bytes, report_.as<Report>(), stream); });
   if (!seconds.ok()) return seconds.status();
-  OperatorReport report;
+  Report report;
   const absl::Status copied = Run([&](cudaStream_t stream) {
     return cudaMemcpyAsync(&report, report_.get(), sizeof(report), cudaMemcpyDeviceToHost, stream);
   });
   if (!copied.ok()) return copied;
-  if (report.fault != OperatorReport::Fault::kNone) return absl::InternalError("the operator reports a faulty input");
+  if (HasFault(report)) return absl::InternalError("the operator reports a faulty input");
   return seconds;
 }
 
@@ -119,6 +125,10 @@ absl::StatusOr<double> Gpu::Time(const ExpandArgs& args) {
 
 absl::StatusOr<double> Gpu::Time(const LoadBalanceArgs& args) {
   return TimeReporting(args, cuda::LoadBalanceWorkspaceBytes(args), cuda::LoadBalance);
+}
+
+absl::StatusOr<double> Gpu::Time(const GroupArgs& args) {
+  return TimeReporting(args, cuda::GroupWorkspaceBytes(args), cuda::Group);
 }
 
 absl::StatusOr<double> Gpu::Time(const std::function<cudaError_t(cudaStream_t)>& work) {

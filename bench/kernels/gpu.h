@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "bench/kernels/device_memory.h"
 #include "kernels/common/column_sort.h"
+#include "kernels/common/group.h"
 #include "kernels/common/operators.h"
 
 namespace corank::bench {
@@ -42,6 +43,7 @@ class Gpu {
   absl::StatusOr<double> Time(const MoveArgs& args);
   absl::StatusOr<double> Time(const ExpandArgs& args);
   absl::StatusOr<double> Time(const LoadBalanceArgs& args);
+  absl::StatusOr<double> Time(const GroupArgs& args);
   /// Runs a reference and returns its seconds.
   absl::StatusOr<double> Time(const std::function<cudaError_t(cudaStream_t)>& work);
   /// Runs work without timing it, and waits for it.
@@ -61,9 +63,9 @@ class Gpu {
 
   /// Grows workspace_ to at least this size.
   absl::Status Reserve(int64_t bytes);
-  template <typename Args>
+  template <typename Args, typename Report>
   absl::StatusOr<double> TimeReporting(const Args& args, int64_t workspace_bytes,
-                                       cudaError_t (*run)(const Args&, void*, int64_t, OperatorReport*, cudaStream_t));
+                                       cudaError_t (*run)(const Args&, void*, int64_t, Report*, cudaStream_t));
 
   cudaStream_t stream_ = nullptr;
   cudaEvent_t start_ = nullptr, stop_ = nullptr;

@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
   AddColumnCases(options, gpu->get(), &cases);
   AddSegmentedCases(options, gpu->get(), &cases);
   AddMergeCases(options, gpu->get(), &ceilings, &cases);
+  AddGroupCases(options, gpu->get(), &cases);
   AddIntervalCases(options, gpu->get(), &ceilings, &cases);
 
   corank::bench::SuiteOptions suite;

@@ -67,6 +67,14 @@ cudaError_t CubBatchedCopy(const uint32_t* d_source, uint32_t* d_destination, co
                            const int64_t* d_destination_offsets, const int64_t* d_counts, int64_t intervals,
                            void* d_workspace, size_t* workspace_bytes, cudaStream_t stream);
 
+/// cub::DeviceRunLengthEncode::Encode and, of sums, cub::DeviceReduce::ReduceByKey. Outputs have room for `count`
+/// elements.
+cudaError_t CubRunLengthEncode(const uint32_t* d_keys, int64_t count, uint32_t* d_distinct, int64_t* d_counts,
+                               int64_t* d_runs, void* d_workspace, size_t* workspace_bytes, cudaStream_t stream);
+cudaError_t CubReduceByKey(const uint32_t* d_keys, const uint64_t* d_values, int64_t count, uint32_t* d_distinct,
+                           uint64_t* d_sums, int64_t* d_runs, void* d_workspace, size_t* workspace_bytes,
+                           cudaStream_t stream);
+
 /// cub::DeviceScan::ExclusiveSum.
 cudaError_t CubExclusiveSum(const int64_t* d_in, int64_t* d_out, int64_t count, void* d_workspace,
                             size_t* workspace_bytes, cudaStream_t stream);

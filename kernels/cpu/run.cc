@@ -9,6 +9,7 @@
 #include <new>
 #include <optional>
 
+#include "kernels/cpu/group.h"
 #include "kernels/cpu/intervals.h"
 #include "kernels/cpu/merge.h"
 #include "kernels/cpu/parallel.h"
@@ -64,6 +65,12 @@ std::errc Run(const MergeArgs& args, int threads, OperatorReport* report) {
 std::errc Run(const SearchArgs& args, int threads, OperatorReport* report) {
   return RunOn(
       threads, [](int) { return int64_t{0}; }, [&](void*, Parallel& parallel) { Search(args, parallel, report); });
+}
+
+std::errc Run(const GroupArgs& args, int threads, GroupReport* report) {
+  return RunOn(
+      threads, [&](int) { return GroupWorkspaceBytes(args); },
+      [&](void* workspace, Parallel& parallel) { Group(args, workspace, parallel, report); });
 }
 
 std::errc Run(const ExpandArgs& args, int threads, OperatorReport* report) {

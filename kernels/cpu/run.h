@@ -4,6 +4,7 @@
 
 #include <system_error>
 
+#include "kernels/common/group.h"
 #include "kernels/common/operators.h"
 
 namespace corank::cpu {
@@ -13,6 +14,7 @@ namespace corank::cpu {
 std::errc Run(const SortArgs& args, int threads, OperatorReport* report);
 std::errc Run(const MergeArgs& args, int threads, OperatorReport* report);
 std::errc Run(const SearchArgs& args, int threads, OperatorReport* report);
+std::errc Run(const GroupArgs& args, int threads, GroupReport* report);
 std::errc Run(const ExpandArgs& args, int threads, OperatorReport* report);
 std::errc Run(const MoveArgs& args, int threads, OperatorReport* report);
 std::errc Run(const LoadBalanceArgs& args, int threads, OperatorReport* report);

@@ -60,6 +60,7 @@ class ForwardingStream : public EngineStream {
     return stream_->LoadBalance(args, report);
   }
   absl::Status Search(const SearchArgs& args, OperatorReport* report) override { return stream_->Search(args, report); }
+  absl::Status Group(const GroupArgs& args, GroupReport* report) override { return stream_->Group(args, report); }
   void Trim() override { stream_->Trim(); }
   int64_t workspace_bytes() const override { return stream_->workspace_bytes(); }
 
@@ -94,6 +95,7 @@ class ForwardingEngine : public Engine {
   int64_t WorkspaceBytes(const MoveArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const LoadBalanceArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SearchArgs& args) const override { return engine_->WorkspaceBytes(args); }
+  int64_t WorkspaceBytes(const GroupArgs& args) const override { return engine_->WorkspaceBytes(args); }
 
  private:
   const std::unique_ptr<Engine> engine_;

@@ -49,7 +49,10 @@ class BothEngines : public ::testing::Test {
       EXPECT_EQ(cuda.report.input, cpu.report.input);
       EXPECT_EQ(cuda.report.index, cpu.report.index);
       EXPECT_EQ(cuda.report.other, cpu.report.other);
-      if (cpu.report.fault == OperatorReport::Fault::kNone) {
+      EXPECT_EQ(cuda.group.groups, cpu.group.groups);
+      EXPECT_EQ(cuda.group.unsorted, cpu.group.unsorted);
+      EXPECT_EQ(cuda.group.overflow, cpu.group.overflow);
+      if (cpu.report.fault == OperatorReport::Fault::kNone && cpu.group.overflow < 0) {
         EXPECT_TRUE(cuda.outputs == cpu.outputs);
       }
     }
@@ -236,6 +239,28 @@ TEST_F(BothEngines, SearchGivesTheSameBytes) {
     test.haystack = SortedKeys(test.type, test.order, AnyCount(random), random);
     test.needles = MakeKeys(test.type, OneOf(kAllDistributions, random), AnyCount(random), random.Next());
     return harness.Search(test);
+  });
+}
+
+TEST_F(BothEngines, GroupGivesTheSameBytes) {
+  Compare(800000, [](Harness& harness, Random& random) {
+    GroupCase test;
+    test.type = OneOf(kAllKeyTypes, random);
+    test.order = OneOf(kOrders, random);
+    // Runs in no order have the same groups on both engines too.
+    test.check_sorted = !random.OneIn(4);
+    const int64_t count = AnyCount(random);
+    test.keys = MakeKeys(test.type, OneOf(kAllDistributions, random), count, random.Next());
+    if (test.check_sorted)
+      test.keys = Gather(test.keys, KeyBytes(test.type), StableOrder(test.type, test.order, test.keys));
+    test.value_type = OneOf(kAllKeyTypes, random);
+    if (random.OneIn(2))
+      test.values = MakeKeys(test.value_type, OneOf(kAllDistributions, random), count, random.Next());
+    if (random.OneIn(3)) {
+      test.indices.resize(static_cast<size_t>(count));
+      for (int64_t& index : test.indices) index = random.Below(count);
+    }
+    return harness.Group(test);
   });
 }
 

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "tests/support/guard_zone.h"
+#include "tests/support/oracles.h"
 
 namespace corank::testing {
 namespace {
@@ -14,6 +16,10 @@ Bytes AsBytes(const std::vector<int64_t>& numbers) {
   const auto* begin = reinterpret_cast<const uint8_t*>(numbers.data());
   return Bytes(begin, begin + numbers.size() * sizeof(int64_t));
 }
+
+// What an operator must overwrite in its report.
+int32_t& Mark(OperatorReport& report) { return report.input; }
+int64_t& Mark(GroupReport& report) { return report.groups; }
 
 int64_t Sum(const std::vector<int64_t>& counts) { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
 
@@ -56,10 +62,15 @@ class Harness::Request {
 
   template <typename Args>
   Outcome Run(absl::Status (EngineStream::*run)(const Args&, OperatorReport*), const Args& args) {
+    return Run(run, args, &Outcome::report);
+  }
+  template <typename Args, typename Report>
+  Outcome Run(absl::Status (EngineStream::*run)(const Args&, Report*), const Args& args, Report Outcome::*place) {
     Outcome outcome;
-    outcome.report.input = -77;  // the operator must overwrite it
+    Report& report = outcome.*place;
+    Mark(report) = -77;
     EXPECT_TRUE(stream_->EndCopyIn().ok());
-    const absl::Status status = (stream_->*run)(args, &outcome.report);
+    const absl::Status status = (stream_->*run)(args, &report);
     EXPECT_TRUE(status.ok()) << status;
     EXPECT_TRUE(stream_->EndKernels().ok());
     for (const auto& [buffer, bytes] : outputs_) {
@@ -71,7 +82,7 @@ class Harness::Request {
     EXPECT_TRUE(times.ok()) << times.status();
     if (times.ok()) outcome.times = *times;
     EXPECT_LE(stream_->workspace_bytes(), engine_->WorkspaceBytes(args));
-    EXPECT_NE(outcome.report.input, -77) << "the report was not written";
+    EXPECT_NE(Mark(report), -77) << "the report was not written";
     for (const auto& [buffer, bytes] : outputs_) {
       outcome.outputs.emplace_back();
       if (bytes < 0 || !times.ok()) continue;
@@ -262,6 +273,42 @@ Outcome Harness::Search(const SearchCase& test) {
   args.positions_out = request.Output(args.needle_count * IndexBytes(args.haystack_count));
   args.check_sorted = test.check_sorted;
   return request.Run(&EngineStream::Search, args);
+}
+
+Outcome Harness::Group(const GroupCase& test) {
+  Request request(engine_, stream_.get());
+  GroupArgs args;
+  args.key_type = test.type;
+  args.order = test.order;
+  args.check_sorted = test.check_sorted;
+  args.count = static_cast<int64_t>(test.keys.size()) / KeyBytes(test.type);
+  args.keys = request.Input(test.keys);
+  args.value_type = test.value_type;
+  const int64_t index_bytes = IndexBytes(args.count - 1);
+  const Bytes indices = IndexArray(test.indices, static_cast<int>(index_bytes));
+  args.indices = request.Input(indices);
+  args.values = request.Input(test.values);
+  std::vector<int64_t> widths;
+  const auto output = [&](bool wanted, int64_t element_bytes) -> void* {
+    widths.push_back(element_bytes);
+    if (wanted) return request.Output(args.count * element_bytes);
+    request.NoOutput();
+    return nullptr;
+  };
+  const bool reduces = !test.values.empty();
+  args.keys_out = output(test.want_keys, KeyBytes(test.type));
+  args.counts_out = static_cast<int64_t*>(output(test.want_counts, sizeof(int64_t)));
+  args.firsts_out = output(test.want_firsts, index_bytes);
+  args.sums_out = output(reduces, sizeof(int64_t));
+  args.minima_out = output(reduces, KeyBytes(test.value_type));
+  args.maxima_out = output(reduces, KeyBytes(test.value_type));
+  Outcome outcome = request.Run(&EngineStream::Group, args, &Outcome::group);
+  EXPECT_LE(outcome.group.groups, args.count);
+  for (size_t i = 0; i < outcome.outputs.size(); ++i) {
+    Bytes& output = outcome.outputs[i];
+    output.resize(std::min(output.size(), static_cast<size_t>(outcome.group.groups * widths[i])));
+  }
+  return outcome;
 }
 
 }  // namespace corank::testing

@@ -70,9 +70,24 @@ struct SearchCase {
   bool check_sorted = true;
 };
 
+/// Without values: no reductions.
+struct GroupCase {
+  KeyType type = KeyType::kUint32;
+  Order order = Order::kAscending;
+  Bytes keys;
+  bool check_sorted = true;
+  bool want_keys = true;
+  bool want_counts = true;
+  bool want_firsts = true;
+  std::vector<int64_t> indices;  // empty: none
+  KeyType value_type = KeyType::kUint32;
+  Bytes values;
+};
+
 /// An operator's outputs, in the order of the Args struct. Outputs that the case does not request are empty.
 struct Outcome {
   OperatorReport report;
+  GroupReport group;  // of Group alone
   std::vector<Bytes> outputs;
   PhaseTimes times;
 };
@@ -90,6 +105,7 @@ class Harness {
   Outcome Move(const MoveCase& test);
   Outcome LoadBalance(const std::vector<int64_t>& counts, int least_index_bytes = 4);  // objects, ranks
   Outcome Search(const SearchCase& test);
+  Outcome Group(const GroupCase& test);  // keys, counts, firsts, sums, minima, maxima: an element for each group
 
  private:
   class Request;

@@ -118,6 +118,47 @@ TYPED_TEST(CpuTyped, SearchFindsTheBoundsOfTheStandardLibrary) {
   }
 }
 
+TYPED_TEST(CpuTyped, GroupsAreTheRunsOfEqualKeys) {
+  const std::vector<TypeParam> keys = FewKeys<TypeParam>(5000, 9);
+  const std::vector<TypeParam> sorted = Take(keys, Permutation(keys, Order::kAscending));
+  const std::vector<int64_t> starts = RunStarts(sorted);
+  std::vector<TypeParam> distinct(sorted.size());
+  std::vector<int64_t> counts(sorted.size());
+  std::vector<uint32_t> firsts(sorted.size());
+  const Groups<TypeParam, uint32_t> groups{distinct, counts, firsts};
+  GroupReport report;
+  ASSERT_EQ((cpu::Group<TypeParam, uint32_t>(sorted, groups, &report)), std::errc());
+  ASSERT_EQ(report.groups, static_cast<int64_t>(starts.size()));
+  distinct.resize(starts.size());
+  EXPECT_TRUE(SameBits(distinct, Take(sorted, starts)));
+  for (size_t i = 0; i < starts.size(); ++i) {
+    ASSERT_EQ(firsts[i], starts[i]);
+    ASSERT_EQ(counts[i], (i + 1 < starts.size() ? starts[i + 1] : 5000) - starts[i]);
+  }
+
+  ASSERT_EQ((cpu::Group<TypeParam, uint32_t>(keys, {{}, counts, {}}, &report)), std::errc());
+  EXPECT_GT(report.unsorted, 0);
+  GroupOptions options;
+  options.check_sorted = false;
+  ASSERT_EQ((cpu::Group<TypeParam, uint32_t>(keys, {{}, counts, {}}, &report, options)), std::errc());
+  EXPECT_EQ(report.unsorted, -1);
+  EXPECT_EQ(report.groups, static_cast<int64_t>(RunStarts(keys).size()));
+}
+
+TYPED_TEST(CpuTyped, GroupReduceReducesTheValuesOfEachGroup) {
+  const std::vector<uint8_t> keys = {1, 1, 1, 5, 9, 9};
+  const std::vector<TypeParam> values = {3, 1, 2, 7, 4, 4};
+  std::vector<SumOf<TypeParam>> sums(6);
+  std::vector<TypeParam> minima(6), maxima(6);
+  GroupReport report;
+  ASSERT_EQ((cpu::GroupReduce<uint8_t, TypeParam, uint32_t>(keys, values, {}, {sums, minima, maxima}, &report)),
+            std::errc());
+  EXPECT_EQ(report.groups, 3);
+  EXPECT_EQ(std::vector<SumOf<TypeParam>>(sums.begin(), sums.begin() + 3), (std::vector<SumOf<TypeParam>>{6, 7, 8}));
+  EXPECT_EQ(std::vector<TypeParam>(minima.begin(), minima.begin() + 3), (std::vector<TypeParam>{1, 7, 4}));
+  EXPECT_EQ(std::vector<TypeParam>(maxima.begin(), maxima.begin() + 3), (std::vector<TypeParam>{3, 7, 4}));
+}
+
 TEST(CpuTypedIntervals, ExpandMoveGatherAndScatterAreLoops) {
   const std::vector<int64_t> counts = Lengths(400, 7), starts = Starts(counts);
   const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
@@ -222,6 +263,11 @@ TEST(CpuTypedErrors, OperandsThatDoNotFitAreRefused) {
   EXPECT_EQ(cpu::ExpandIntervals<float>(keys, counts, shorter), kInvalid);
   EXPECT_EQ(cpu::GatherIntervals<float>(keys, offsets, counts, shorter), kInvalid);
   EXPECT_EQ(cpu::LoadBalance<uint32_t>(counts, indices, Span<uint32_t>()), kInvalid);
+  GroupReport report;
+  EXPECT_EQ((cpu::Group<float, uint32_t>(keys, {shorter, {}, {}}, &report)), kInvalid);
+  EXPECT_EQ((cpu::Group<float, uint64_t>(keys, {sorted, {}, {}}, &report)), kInvalid);
+  EXPECT_EQ((cpu::GroupReduce<float, float, uint32_t>(keys, shorter, {}, {{}, sorted, {}}, &report)), kInvalid);
+  EXPECT_EQ((cpu::GroupReduce<float, float, uint32_t>(keys, keys, {}, {{}, shorter, {}}, &report)), kInvalid);
 }
 
 }  // namespace

@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <system_error>
 #include <vector>
 
+#include "corank/cpu.h"
 #include "corank/cuda.h"
 #include "tests/kernels/device_array.h"
 #include "tests/kernels/typed_oracles.h"
@@ -166,6 +168,57 @@ TYPED_TEST(CudaTyped, SearchFindsTheBoundsOfTheStandardLibrary) {
     }
     EXPECT_EQ(d_report.Read()[0].fault, OperatorReport::Fault::kNone);
   }
+}
+
+TYPED_TEST(CudaTyped, GroupReduceIsThatOfTheHost) {
+  CORANK_SKIP_WITHOUT_GPU();
+  const TestStream stream;
+  const std::vector<TypeParam> keys = FewKeys<TypeParam>(300'000, 9);
+  const std::vector<TypeParam> sorted = Take(keys, Permutation(keys, Order::kAscending));
+  const std::vector<int64_t> starts = RunStarts(sorted);
+  const auto count = static_cast<int64_t>(sorted.size());
+  const DeviceArray<TypeParam> d_keys(sorted), d_distinct(count), d_values(keys);
+  const DeviceArray<int64_t> d_counts(count);
+  const DeviceArray<uint32_t> d_firsts(count);
+  const DeviceArray<SumOf<TypeParam>> d_sums(count);
+  const DeviceArray<TypeParam> d_minima(count), d_maxima(count);
+  const DeviceArray<GroupReport> d_report(1);
+  const DeviceArray<std::byte> workspace(std::max(cuda::GroupReduceWorkspaceBytes<TypeParam, TypeParam>(count),
+                                                  cuda::GroupWorkspaceBytes<TypeParam>(count)));
+  const Groups<TypeParam, uint32_t> groups{d_distinct.span(), d_counts.span(), d_firsts.span()};
+  const auto first_of = [&](const auto& d_array) {
+    auto elements = d_array.Read();
+    elements.resize(starts.size());
+    return elements;
+  };
+
+  ASSERT_EQ((cuda::Group<TypeParam, uint32_t>(d_keys.view(), groups, workspace.span(), stream, d_report.span().data())),
+            cudaSuccess);
+  ASSERT_EQ(d_report.Read()[0].groups, static_cast<int64_t>(starts.size()));
+  EXPECT_TRUE(SameBits(first_of(d_distinct), Take(sorted, starts)));
+
+  ASSERT_EQ((cuda::GroupReduce<TypeParam, TypeParam, uint32_t>(d_keys.view(), d_values.view(), groups,
+                                                               {d_sums.span(), d_minima.span(), d_maxima.span()},
+                                                               workspace.span(), stream, d_report.span().data())),
+            cudaSuccess);
+  std::vector<SumOf<TypeParam>> sums(sorted.size());
+  std::vector<TypeParam> minima(sorted.size()), maxima(sorted.size());
+  std::vector<int64_t> counts(sorted.size());
+  std::vector<uint32_t> firsts(sorted.size());
+  GroupReport report;
+  ASSERT_EQ((cpu::GroupReduce<TypeParam, TypeParam, uint32_t>(sorted, keys, {{}, counts, firsts},
+                                                              {sums, minima, maxima}, &report)),
+            std::errc());
+  const auto host = [&](auto elements) {
+    elements.resize(starts.size());
+    return elements;
+  };
+  EXPECT_TRUE(SameBits(first_of(d_sums), host(sums)));
+  EXPECT_TRUE(SameBits(first_of(d_minima), host(minima)));
+  EXPECT_TRUE(SameBits(first_of(d_maxima), host(maxima)));
+  EXPECT_TRUE(SameBits(first_of(d_counts), host(counts)));
+  EXPECT_TRUE(SameBits(first_of(d_firsts), host(firsts)));
+  workspace.Read();
 }
 
 TEST(CudaTypedIntervals, ExpandMoveGatherAndScatterAreLoops) {

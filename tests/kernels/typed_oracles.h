@@ -41,6 +41,19 @@ std::vector<int64_t> Permutation(const std::vector<Key>& keys, Order order) {
   return Permutation(keys, 0, static_cast<int64_t>(keys.size()), order);
 }
 
+/// Where each run of equal keys begins.
+template <typename Key>
+std::vector<int64_t> RunStarts(const std::vector<Key>& keys) {
+  std::vector<int64_t> starts;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (i == 0 || ComesBefore(keys[i - 1], keys[i], Order::kAscending) ||
+        ComesBefore(keys[i], keys[i - 1], Order::kAscending)) {
+      starts.push_back(static_cast<int64_t>(i));
+    }
+  }
+  return starts;
+}
+
 template <typename T>
 std::vector<T> Take(const std::vector<T>& elements, const std::vector<int64_t>& indices) {
   std::vector<T> taken;

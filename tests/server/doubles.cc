@@ -72,6 +72,10 @@ class PuppetStream final : public EngineStream {
     return engine_->Enter("Run", report);
   }
   absl::Status Search(const SearchArgs&, OperatorReport* report) override { return engine_->Enter("Run", report); }
+  absl::Status Group(const GroupArgs&, GroupReport*) override {
+    OperatorReport unused;
+    return engine_->Enter("Run", &unused);
+  }
   void Trim() override { static_cast<void>(engine_->Enter("Trim")); }
   int64_t workspace_bytes() const override { return 4; }
 

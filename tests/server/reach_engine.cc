@@ -153,6 +153,20 @@ class ReachStream final : public ForwardingStream {
                          {args.positions_out, args.needle_count * IndexBytes(args.haystack_count)}}));
     return ForwardingStream::Search(args, report);
   }
+  absl::Status Group(const GroupArgs& args, GroupReport* report) override {
+    const int64_t key_bytes = KeyBytes(args.key_type), value_bytes = KeyBytes(args.value_type);
+    const int64_t index_bytes = args.count == 0 ? 0 : IndexBytes(args.count - 1);
+    CORANK_RETURN_IF_ERROR(Check("Group", {{args.keys, args.count * key_bytes},
+                                           {args.indices, args.count * index_bytes},
+                                           {args.values, args.count * value_bytes},
+                                           {args.keys_out, args.count * key_bytes},
+                                           {args.counts_out, args.count * 8},
+                                           {args.firsts_out, args.count * index_bytes},
+                                           {args.sums_out, args.count * 8},
+                                           {args.minima_out, args.count * value_bytes},
+                                           {args.maxima_out, args.count * value_bytes}}));
+    return ForwardingStream::Group(args, report);
+  }
 
  private:
   struct Use {

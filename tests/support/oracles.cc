@@ -1,9 +1,13 @@
 #include "tests/support/oracles.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <numeric>
+#include <optional>
+#include <type_traits>
 
 namespace corank::testing {
 
@@ -115,6 +119,155 @@ std::optional<std::pair<int64_t, int64_t>> FirstOverlap(const std::vector<int64_
     }
   }
   return std::nullopt;
+}
+
+std::vector<int64_t> GroupStarts(KeyType type, const Bytes& keys) {
+  const int64_t count = static_cast<int64_t>(keys.size()) / KeyBytes(type);
+  const auto before = KeyBefore(type, Order::kAscending, keys);
+  std::vector<int64_t> starts;
+  for (int64_t i = 0; i < count; ++i) {
+    if (i == 0 || before(i, i - 1) || before(i - 1, i)) starts.push_back(i);
+  }
+  return starts;
+}
+
+namespace {
+
+template <typename T>
+std::vector<T> ReadAs(const Bytes& bytes) {
+  std::vector<T> numbers(bytes.size() / sizeof(T));
+  if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
+}
+
+template <typename T>
+void Append(T number, Bytes* bytes) {
+  const auto* begin = reinterpret_cast<const uint8_t*>(&number);
+  bytes->insert(bytes->end(), begin, begin + sizeof(T));
+}
+
+// The sum of values [begin, end) below the node of 2^level positions from `first` on; none if there are none.
+std::optional<double> SumBelow(const std::vector<double>& values, int64_t begin, int64_t end, int64_t first,
+                               int level) {
+  if (end <= first || first + (int64_t{1} << level) <= begin) return std::nullopt;
+  if (level == 0) return values[static_cast<size_t>(first)];
+  const std::optional<double> left = SumBelow(values, begin, end, first, level - 1);
+  const std::optional<double> right = SumBelow(values, begin, end, first + (int64_t{1} << (level - 1)), level - 1);
+  if (!left || !right) return left ? left : right;
+  return *left + *right;
+}
+
+void SumFloats(const std::vector<double>& values, const std::vector<int64_t>& ends, GroupReductions* reductions) {
+  for (size_t i = 1; i < ends.size(); ++i) {
+    int level = 0;
+    while (int64_t{1} << level < ends.back()) ++level;
+    const double sum = *SumBelow(values, ends[i - 1], ends[i], 0, level);
+    if (std::isnan(sum)) {
+      Append(uint64_t{0x7FF8000000000000}, &reductions->sums);
+    } else {
+      Append(sum, &reductions->sums);
+    }
+  }
+}
+
+template <typename T>
+void SumIntegers(const Bytes& bytes, const std::vector<int64_t>& ends, GroupReductions* reductions) {
+  using Sum = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
+  const std::vector<T> values = ReadAs<T>(bytes);
+  for (size_t i = 1; i < ends.size(); ++i) {
+    __int128 sum = 0;
+    for (int64_t j = ends[i - 1]; j < ends[i]; ++j) sum += static_cast<__int128>(values[static_cast<size_t>(j)]);
+    const bool fits = std::numeric_limits<Sum>::min() <= sum && sum <= std::numeric_limits<Sum>::max();
+    if (!fits && reductions->overflow < 0) reductions->overflow = static_cast<int64_t>(i) - 1;
+    Append(static_cast<Sum>(sum), &reductions->sums);
+  }
+}
+
+template <typename Stored>
+std::vector<double> Doubles(const Bytes& bytes, double (*convert)(Stored)) {
+  std::vector<double> numbers;
+  for (const Stored stored : ReadAs<Stored>(bytes)) numbers.push_back(convert(stored));
+  return numbers;
+}
+
+// The value at a position as engines write it: one NaN and one zero.
+Bytes Extreme(KeyType type, const Bytes& values, int64_t position) {
+  const int width = KeyBytes(type);
+  const auto begin = values.begin() + position * width;
+  Bytes bytes(begin, begin + width);
+  if (!IsFloat(type)) return bytes;
+  // A float is greater or less than a NaN and the zeros unless it is one of them.
+  Bytes pair = bytes;
+  pair.insert(pair.end(), static_cast<size_t>(width), 0);
+  const auto against_zero = KeyBefore(type, Order::kAscending, pair);
+  if (!against_zero(0, 1) && !against_zero(1, 0)) return Bytes(static_cast<size_t>(width), 0);
+  Bytes nan(static_cast<size_t>(width), 0xFF);
+  nan.back() = 0x7F;
+  pair = bytes;
+  pair.insert(pair.end(), nan.begin(), nan.end());
+  const auto against_nan = KeyBefore(type, Order::kAscending, pair);
+  return against_nan(0, 1) ? bytes : nan;
+}
+
+}  // namespace
+
+GroupReductions ReduceGroups(KeyType type, const Bytes& values, const std::vector<int64_t>& starts) {
+  GroupReductions reductions;
+  std::vector<int64_t> ends = starts;
+  ends.push_back(static_cast<int64_t>(values.size()) / KeyBytes(type));
+  switch (type) {
+    case KeyType::kInt8:
+      SumIntegers<int8_t>(values, ends, &reductions);
+      break;
+    case KeyType::kInt16:
+      SumIntegers<int16_t>(values, ends, &reductions);
+      break;
+    case KeyType::kInt32:
+      SumIntegers<int32_t>(values, ends, &reductions);
+      break;
+    case KeyType::kInt64:
+      SumIntegers<int64_t>(values, ends, &reductions);
+      break;
+    case KeyType::kUint8:
+      SumIntegers<uint8_t>(values, ends, &reductions);
+      break;
+    case KeyType::kUint16:
+      SumIntegers<uint16_t>(values, ends, &reductions);
+      break;
+    case KeyType::kUint32:
+      SumIntegers<uint32_t>(values, ends, &reductions);
+      break;
+    case KeyType::kUint64:
+      SumIntegers<uint64_t>(values, ends, &reductions);
+      break;
+    case KeyType::kFloat16:
+      SumFloats(Doubles<uint16_t>(values, [](uint16_t bits) { return double{HalfToFloat(bits)}; }), ends, &reductions);
+      break;
+    case KeyType::kBfloat16:
+      SumFloats(Doubles<uint16_t>(values, [](uint16_t bits) { return double{Bfloat16ToFloat(bits)}; }), ends,
+                &reductions);
+      break;
+    case KeyType::kFloat32:
+      SumFloats(Doubles<float>(values, [](float value) { return double{value}; }), ends, &reductions);
+      break;
+    case KeyType::kFloat64:
+      SumFloats(ReadAs<double>(values), ends, &reductions);
+      break;
+  }
+  const auto before = KeyBefore(type, Order::kAscending, values);
+  for (size_t i = 1; i < ends.size(); ++i) {
+    int64_t least = ends[i - 1], greatest = least;
+    for (int64_t j = least + 1; j < ends[i]; ++j) {
+      if (before(j, least)) least = j;
+      if (before(greatest, j)) greatest = j;
+    }
+    for (const auto& [position, bytes] :
+         {std::pair(least, &reductions.minima), std::pair(greatest, &reductions.maxima)}) {
+      const Bytes extreme = Extreme(type, values, position);
+      bytes->insert(bytes->end(), extreme.begin(), extreme.end());
+    }
+  }
+  return reductions;
 }
 
 Bytes IndexArray(const std::vector<int64_t>& indices, int index_bytes) {

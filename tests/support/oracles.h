@@ -42,6 +42,18 @@ std::vector<int64_t> PrefixSums(const std::vector<int64_t>& counts);
 std::optional<std::pair<int64_t, int64_t>> FirstOverlap(const std::vector<int64_t>& destination_offsets,
                                                         const std::vector<int64_t>& counts);
 
+/// The groups of consecutive equal keys: the position of the first key of each.
+std::vector<int64_t> GroupStarts(KeyType type, const Bytes& keys);
+
+/// The reductions of the values from each start to the next one, as the engines write them. Sums of floats are those of
+/// a binary tree over all positions; integers are exact, and `overflow` is the first group whose sum 64 bits do not
+/// hold, or -1.
+struct GroupReductions {
+  Bytes sums, minima, maxima;
+  int64_t overflow = -1;
+};
+GroupReductions ReduceGroups(KeyType type, const Bytes& values, const std::vector<int64_t>& starts);
+
 /// Indices as the engines write them: uint32 or uint64.
 Bytes IndexArray(const std::vector<int64_t>& indices, int index_bytes);
 

@@ -18,6 +18,7 @@
 #include "kernels/cpu/columns.h"
 #include "kernels/cpu/engine/block_pool.h"
 #include "kernels/cpu/engine/host_memory.h"
+#include "kernels/cpu/group.h"
 #include "kernels/cpu/intervals.h"
 #include "kernels/cpu/merge.h"
 #include "kernels/cpu/parallel.h"
@@ -146,6 +147,10 @@ class CpuStream final : public EngineStream {
   absl::Status Search(const SearchArgs& args, OperatorReport* report) override {
     return Run(0, [&](void*) { cpu::Search(args, parallel_, report); });
   }
+  absl::Status Group(const GroupArgs& args, GroupReport* report) override {
+    return Run(cpu::GroupWorkspaceBytes(args),
+               [&](void* workspace) { cpu::Group(args, workspace, parallel_, report); });
+  }
 
   void Trim() override {
     arena_.Clear();
@@ -241,6 +246,7 @@ class CpuEngine final : public Engine {
   }
   int64_t WorkspaceBytes(const LoadBalanceArgs& args) const override { return cpu::LoadBalanceWorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SearchArgs&) const override { return 0; }
+  int64_t WorkspaceBytes(const GroupArgs& args) const override { return cpu::GroupWorkspaceBytes(args); }
 
  private:
   EngineInfo info_;

@@ -14,6 +14,7 @@
 #include "kernels/cuda/engine/cuda_status.h"
 #include "kernels/cuda/engine/cuda_stream.h"
 #include "kernels/cuda/engine/probe.h"
+#include "kernels/cuda/group/group.h"
 #include "kernels/cuda/intervals/intervals.h"
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/search/search.h"
@@ -63,6 +64,7 @@ class CudaEngine final : public Engine {
     return OnDevice(cuda::LoadBalanceWorkspaceBytes, args);
   }
   int64_t WorkspaceBytes(const SearchArgs& args) const override { return OnDevice(cuda::SearchWorkspaceBytes, args); }
+  int64_t WorkspaceBytes(const GroupArgs& args) const override { return OnDevice(cuda::GroupWorkspaceBytes, args); }
 
  private:
   // Some sizes depend on the GPU. The caller may be any thread.

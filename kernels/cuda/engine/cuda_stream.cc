@@ -11,6 +11,7 @@
 #include "kernels/cuda/columns/column_sort.h"
 #include "kernels/cuda/common/iota.h"
 #include "kernels/cuda/engine/cuda_status.h"
+#include "kernels/cuda/group/group.h"
 #include "kernels/cuda/intervals/intervals.h"
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/merge/split_runs.h"
@@ -83,8 +84,7 @@ absl::Status CudaStream::Begin(Pace pace) {
   has_unfinished_work_ = false;
   device_arena_.Reset();
   pinned_arena_.Reset();
-  reports_.clear();
-  splits_.clear();
+  arrivals_.clear();
   is_recorded_.fill(false);
   marked_points_ = 0;
   workspace_bytes_ = 0;
@@ -268,10 +268,10 @@ absl::StatusOr<PhaseTimes> CudaStream::Finish() {
     return status;
   }
   has_unfinished_work_ = false;
-  for (const auto& [h_report, report] : reports_) *report = *h_report;
-  reports_.clear();
-  for (const Arrival& arrival : splits_) std::copy_n(arrival.from, arrival.count, arrival.to);
-  splits_.clear();
+  for (const Arrival& arrival : arrivals_) {
+    std::memcpy(arrival.to, arrival.from, static_cast<size_t>(arrival.bytes));
+  }
+  arrivals_.clear();
   PhaseTimes times;
   if (pace_ == Pace::kBrief) {
     times.kernel_ns =
@@ -318,20 +318,20 @@ absl::Status CudaStream::SortColumns(const ColumnSortArgs& args, OperatorReport*
   return ToStatus(cuda::SortColumns(args, *d_workspace, bytes, report, stream_), "sort by columns");
 }
 
-template <typename Args>
+template <typename Args, typename Report>
 absl::Status CudaStream::RunReporting(const Args& args, int64_t workspace_bytes,
-                                      cudaError_t (*run)(const Args&, void*, int64_t, OperatorReport*, cudaStream_t),
-                                      const char* name, OperatorReport* report) {
+                                      cudaError_t (*run)(const Args&, void*, int64_t, Report*, cudaStream_t),
+                                      const char* name, Report* report) {
   const absl::StatusOr<void*> d_workspace = AllocateWorkspace(workspace_bytes);
   if (!d_workspace.ok()) return d_workspace.status();
   // The last kernel writes the report directly to host memory: a copy would queue behind large downloads of other
   // streams.
-  const absl::StatusOr<void*> h_report = AllocateHost(sizeof(OperatorReport));
+  const absl::StatusOr<void*> h_report = AllocateHost(sizeof(Report));
   if (!h_report.ok()) return h_report.status();
   has_unfinished_work_ = true;
-  CORANK_RETURN_IF_CUDA_FAILED(
-      run(args, *d_workspace, workspace_bytes, static_cast<OperatorReport*>(*h_report), stream_), name);
-  reports_.emplace_back(static_cast<const OperatorReport*>(*h_report), report);
+  CORANK_RETURN_IF_CUDA_FAILED(run(args, *d_workspace, workspace_bytes, static_cast<Report*>(*h_report), stream_),
+                               name);
+  arrivals_.push_back({*h_report, report, sizeof(Report)});
   return absl::OkStatus();
 }
 
@@ -358,7 +358,7 @@ absl::Status CudaStream::SplitRuns(const SplitArgs& args) {
       cuda::SplitRuns(args, static_cast<const int64_t*>(*d_positions), static_cast<int64_t*>(splits->device), stream_),
       "cut runs");
   if (absl::Status status = Download(*splits, splits_bytes); !status.ok()) return status;
-  splits_.push_back({static_cast<const int64_t*>(splits->host), args.splits, args.position_count * args.input_count});
+  arrivals_.push_back({splits->host, args.splits, splits_bytes});
   return absl::OkStatus();
 }
 
@@ -380,6 +380,11 @@ absl::Status CudaStream::LoadBalance(const LoadBalanceArgs& args, OperatorReport
 absl::Status CudaStream::Search(const SearchArgs& args, OperatorReport* report) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   return RunReporting(args, SearchWorkspaceBytes(args), &cuda::Search, "search", report);
+}
+
+absl::Status CudaStream::Group(const GroupArgs& args, GroupReport* report) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  return RunReporting(args, GroupWorkspaceBytes(args), &cuda::Group, "group", report);
 }
 
 }  // namespace corank::cuda

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -55,6 +54,7 @@ class CudaStream final : public EngineStream {
   absl::Status Move(const MoveArgs& args, OperatorReport* report) override;
   absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) override;
   absl::Status Search(const SearchArgs& args, OperatorReport* report) override;
+  absl::Status Group(const GroupArgs& args, GroupReport* report) override;
 
   int64_t workspace_bytes() const override { return workspace_bytes_; }
 
@@ -71,10 +71,10 @@ class CudaStream final : public EngineStream {
   absl::Status WaitForMark(Mark mark);
   int64_t NanosecondsBetween(Mark from, Mark to) const;
   // Runs an operator whose report the device writes.
-  template <typename Args>
+  template <typename Args, typename Report>
   absl::Status RunReporting(const Args& args, int64_t workspace_bytes,
-                            cudaError_t (*run)(const Args&, void*, int64_t, OperatorReport*, cudaStream_t),
-                            const char* name, OperatorReport* report);
+                            cudaError_t (*run)(const Args&, void*, int64_t, Report*, cudaStream_t), const char* name,
+                            Report* report);
 
   const int device_;
   const cudaStream_t stream_;
@@ -84,15 +84,14 @@ class CudaStream final : public EngineStream {
   size_t marked_points_ = 0;
   Arena<DeviceMemory> device_arena_;
   Arena<PinnedMemory> pinned_arena_;
-  // For each report of this request: the pinned memory that the device writes, and the caller's place.
-  std::vector<std::pair<const OperatorReport*, OperatorReport*>> reports_;
-  // The same for splits: their source, their destination and their number.
+  // For each report and for the splits of this request: the pinned memory that the device writes, the caller's place,
+  // and the bytes.
   struct Arrival {
-    const int64_t* from;
-    int64_t* to;
-    int64_t count;
+    const void* from;
+    void* to;
+    int64_t bytes;
   };
-  std::vector<Arrival> splits_;
+  std::vector<Arrival> arrivals_;
   int64_t workspace_bytes_ = 0;
   bool has_unfinished_work_ = false;
   Pace pace_ = Pace::kPhases;

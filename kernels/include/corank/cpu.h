@@ -104,6 +104,33 @@ template <typename Key, typename Index>
   return internal::RunChecked(fits, args, threads, report);
 }
 
+/// Finds the groups of equal keys in sorted keys, or, with options.check_sorted false, the runs of equal keys in any.
+/// *report: the number of groups, and the first key out of order.
+template <typename Key, typename Index>
+[[nodiscard]] std::errc Group(corank::internal::NotDeduced<Span<const Key>> keys, const Groups<Key, Index>& groups,
+                              GroupReport* report, const GroupOptions& options = {}, int threads = 0) {
+  GroupArgs args;
+  if (!corank::internal::MakeGroup<Key, Index>(keys, groups, options, &args) || threads < 0) {
+    return std::errc::invalid_argument;
+  }
+  return Run(args, threads, report);
+}
+
+/// Also reduces the values of each group. Sums of integers are exact: *report names the first group whose sum 64 bits
+/// do not hold. Sums of floats have the same bits on every machine and on a GPU (kernels/common/run_reduction.h).
+template <typename Key, typename Value, typename Index>
+[[nodiscard]] std::errc GroupReduce(corank::internal::NotDeduced<Span<const Key>> keys,
+                                    corank::internal::NotDeduced<Span<const Value>> values,
+                                    const Groups<Key, Index>& groups, const Reductions<Value>& reductions,
+                                    GroupReport* report, const GroupOptions& options = {}, int threads = 0) {
+  GroupArgs args;
+  if (!corank::internal::MakeGroupReduce<Key, Value, Index>(keys, values, groups, reductions, options, &args) ||
+      threads < 0) {
+    return std::errc::invalid_argument;
+  }
+  return Run(args, threads, report);
+}
+
 /// Writes values[i] counts[i] times, for every i.
 template <typename T>
 [[nodiscard]] std::errc ExpandIntervals(corank::internal::NotDeduced<Span<const T>> values, Span<const int64_t> counts,

@@ -36,6 +36,7 @@
 
 #include "corank/operands.h"
 #include "corank/span.h"
+#include "kernels/cuda/group/group.h"
 #include "kernels/cuda/intervals/intervals.h"
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/search/search.h"
@@ -113,6 +114,29 @@ cudaError_t Search(Span<Key> haystack, corank::internal::NotDeduced<Span<const s
                    const SearchOptions& options = {}, OperatorReport* d_report = nullptr);
 template <typename Key>
 int64_t SearchWorkspaceBytes(int64_t haystack_count, int64_t needle_count);
+
+/// Finds the groups of equal keys in sorted keys, or, with options.check_sorted false, the runs of equal keys in any.
+/// d_report: device-accessible memory that gets, on the stream, the number of groups and the first key out of order;
+/// may be null.
+template <typename Key, typename Index>
+cudaError_t Group(corank::internal::NotDeduced<Span<const Key>> keys, const Groups<Key, Index>& groups,
+                  Span<std::byte> workspace, cudaStream_t stream, GroupReport* d_report,
+                  const GroupOptions& options = {});
+/// Enough for any outputs.
+template <typename Key>
+int64_t GroupWorkspaceBytes(int64_t count);
+
+/// Also reduces the values of each group. Sums of integers are exact: the report names the first group whose sum 64
+/// bits do not hold. Sums of floats have the same bits on every device and on the host
+/// (kernels/common/run_reduction.h).
+template <typename Key, typename Value, typename Index>
+cudaError_t GroupReduce(corank::internal::NotDeduced<Span<const Key>> keys,
+                        corank::internal::NotDeduced<Span<const Value>> values, const Groups<Key, Index>& groups,
+                        const Reductions<Value>& reductions, Span<std::byte> workspace, cudaStream_t stream,
+                        GroupReport* d_report, const GroupOptions& options = {});
+/// Enough for any outputs.
+template <typename Key, typename Value>
+int64_t GroupReduceWorkspaceBytes(int64_t count);
 
 /// Writes values[i] counts[i] times, for every i. `total`: the sum of the counts, which is the size of `expanded`.
 template <typename T>

@@ -9,6 +9,7 @@
 #include "corank/internal/key_traits.h"
 #include "corank/span.h"
 #include "corank/types.h"
+#include "kernels/common/group.h"
 #include "kernels/common/operators.h"
 
 namespace corank {
@@ -31,6 +32,33 @@ struct MergeOptions {
 struct SearchOptions {
   Order order = Order::kAscending;
   SearchBound bound = SearchBound::kLower;
+};
+
+struct GroupOptions {
+  /// Whether to look for keys that come before the previous one, in this order. Without it, groups are the runs of
+  /// equal keys, wherever they lie.
+  bool check_sorted = true;
+  Order order = Order::kAscending;
+};
+
+/// The outputs of Group and GroupReduce. Each has as many elements as there are keys, or none if it is not wanted.
+template <typename Key, typename Index>
+struct Groups {
+  Span<Key> keys;        // the first key of each group
+  Span<int64_t> counts;  // keys in each group
+  Span<Index> firsts;    // the index of the first key of each group
+};
+
+/// The type of the sums of values: 64 bits, signed, unsigned or a float as the values are.
+template <typename Value>
+using SumOf = std::conditional_t<!std::is_integral_v<Value>, double,
+                                 std::conditional_t<std::is_signed_v<Value>, int64_t, uint64_t>>;
+
+/// More outputs of GroupReduce, of the values of each group.
+template <typename Value>
+struct Reductions {
+  Span<SumOf<Value>> sums;
+  Span<Value> minima, maxima;  // a NaN is greater than every number
 };
 
 /// One input of a merge: sorted keys, and a value for each.
@@ -168,6 +196,33 @@ bool MakeSearch(Span<const Key> haystack, Span<const Key> needles, Span<Index> p
   args->needle_count = needles.size();
   args->positions_out = positions.data();
   return positions.size() == needles.size() && HoldsIndices<Index>(haystack.size());
+}
+
+template <typename Key, typename Index>
+bool MakeGroup(Span<const Key> keys, const Groups<Key, Index>& groups, const GroupOptions& options, GroupArgs* args) {
+  args->key_type = KeyTypeOf<Key>();
+  args->order = options.order;
+  args->check_sorted = options.check_sorted;
+  args->count = keys.size();
+  args->keys = keys.data();
+  args->keys_out = groups.keys.data();
+  args->counts_out = groups.counts.data();
+  args->firsts_out = groups.firsts.data();
+  const auto fits = [&](auto output) { return output.empty() || output.size() == keys.size(); };
+  return fits(groups.keys) && fits(groups.counts) && fits(groups.firsts) && HoldsIndices<Index>(keys.size() - 1);
+}
+
+template <typename Key, typename Value, typename Index>
+bool MakeGroupReduce(Span<const Key> keys, Span<const Value> values, const Groups<Key, Index>& groups,
+                     const Reductions<Value>& reductions, const GroupOptions& options, GroupArgs* args) {
+  args->value_type = KeyTypeOf<Value>();
+  args->values = values.data();
+  args->sums_out = reductions.sums.data();
+  args->minima_out = reductions.minima.data();
+  args->maxima_out = reductions.maxima.data();
+  const auto fits = [&](auto output) { return output.empty() || output.size() == keys.size(); };
+  return MakeGroup<Key, Index>(keys, groups, options, args) && values.size() == keys.size() && fits(reductions.sums) &&
+         fits(reductions.minima) && fits(reductions.maxima);
 }
 
 template <typename T>

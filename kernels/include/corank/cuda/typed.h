@@ -28,9 +28,9 @@ inline cudaError_t RunSort(bool fits, const SortArgs& args, Span<std::byte> work
   return error;
 }
 
-template <typename Args>
-cudaError_t Run(cudaError_t (*run)(const Args&, void*, int64_t, OperatorReport*, cudaStream_t), bool fits,
-                const Args& args, Span<std::byte> workspace, cudaStream_t stream, OperatorReport* d_report) {
+template <typename Report = OperatorReport, typename Args>
+cudaError_t Run(cudaError_t (*run)(const Args&, void*, int64_t, Report*, cudaStream_t), bool fits, const Args& args,
+                Span<std::byte> workspace, cudaStream_t stream, corank::internal::NotDeduced<Report*> d_report) {
   if (!fits || !IsAligned(workspace)) return cudaErrorInvalidValue;
   return run(args, workspace.data(), workspace.size(), d_report, stream);
 }
@@ -146,6 +146,45 @@ int64_t SearchWorkspaceBytes(int64_t haystack_count, int64_t needle_count) {
   args.haystack_count = haystack_count;
   args.needle_count = needle_count;
   return cuda::SearchWorkspaceBytes(args);
+}
+
+template <typename Key, typename Index>
+cudaError_t Group(corank::internal::NotDeduced<Span<const Key>> keys, const Groups<Key, Index>& groups,
+                  Span<std::byte> workspace, cudaStream_t stream, GroupReport* d_report, const GroupOptions& options) {
+  GroupArgs args;
+  const bool fits = corank::internal::MakeGroup<Key, Index>(keys, groups, options, &args);
+  return internal::Run<GroupReport>(&cuda::Group, fits, args, workspace, stream, d_report);
+}
+
+template <typename Key>
+int64_t GroupWorkspaceBytes(int64_t count) {
+  GroupArgs args;
+  args.key_type = corank::internal::KeyTypeOf<Key>();
+  args.count = count;
+  args.counts_out = static_cast<int64_t*>(corank::internal::Something());
+  return cuda::GroupWorkspaceBytes(args);
+}
+
+template <typename Key, typename Value, typename Index>
+cudaError_t GroupReduce(corank::internal::NotDeduced<Span<const Key>> keys,
+                        corank::internal::NotDeduced<Span<const Value>> values, const Groups<Key, Index>& groups,
+                        const Reductions<Value>& reductions, Span<std::byte> workspace, cudaStream_t stream,
+                        GroupReport* d_report, const GroupOptions& options) {
+  GroupArgs args;
+  const bool fits =
+      corank::internal::MakeGroupReduce<Key, Value, Index>(keys, values, groups, reductions, options, &args);
+  return internal::Run<GroupReport>(&cuda::Group, fits, args, workspace, stream, d_report);
+}
+
+template <typename Key, typename Value>
+int64_t GroupReduceWorkspaceBytes(int64_t count) {
+  GroupArgs args;
+  args.key_type = corank::internal::KeyTypeOf<Key>();
+  args.value_type = corank::internal::KeyTypeOf<Value>();
+  args.count = count;
+  args.counts_out = static_cast<int64_t*>(corank::internal::Something());
+  args.sums_out = corank::internal::Something();
+  return cuda::GroupWorkspaceBytes(args);
 }
 
 template <typename T>

@@ -1,0 +1,57 @@
+// Arguments of Group, as engines take them. Pointers, counts and lifetimes follow the rules of operators.h.
+#ifndef CORANK_KERNELS_COMMON_GROUP_H_
+#define CORANK_KERNELS_COMMON_GROUP_H_
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/common/types.h"
+
+namespace corank {
+
+/// The type of the sums of values, always 64 bits: signed, unsigned or a float, as the values are.
+constexpr KeyType SumType(KeyType value_type) {
+  if (IsFloat(value_type)) return KeyType::kFloat64;
+  return IsSigned(value_type) ? KeyType::kInt64 : KeyType::kUint64;
+}
+
+/// Finds the groups of consecutive equal keys, and reduces the values of each. Keys that are sorted have one group for
+/// each distinct key. An output has room for `count` elements, and is null if the caller does not want it; the
+/// elements from GroupReport::groups on are unspecified.
+struct GroupArgs {
+  KeyType key_type = KeyType::kUint32;
+  Order order = Order::kAscending;  // only the check reads it
+  bool check_sorted = true;         // report the first index that is out of order
+  int64_t count = 0;
+  const void* keys = nullptr;
+  const void* indices = nullptr;  // null, or the permutation that sorted the keys. IndexBytes(count - 1) bytes each
+  void* keys_out = nullptr;       // the first key of each group
+  int64_t* counts_out = nullptr;
+  /// The index of the first key of each group, IndexBytes(count - 1) bytes each: indices[i] instead of i if there are
+  /// indices.
+  void* firsts_out = nullptr;
+
+  KeyType value_type = KeyType::kUint32;
+  const void* values = nullptr;  // of key i: values[i], or values[indices[i]] if there are indices
+  /// Of SumType(value_type). Integers: exact. Floats: a fixed tree adds them (run_reduction.h), in 64 bits.
+  void* sums_out = nullptr;
+  /// The least and the greatest value in the order of Sort's keys: a NaN is greater than every number. Zeros become
+  /// +0.0, and NaNs one NaN.
+  void* minima_out = nullptr;
+  void* maxima_out = nullptr;
+
+  bool Reduces() const { return sums_out != nullptr || minima_out != nullptr || maxima_out != nullptr; }
+};
+
+/// Findings of a Group. Valid after EngineStream::Finish. Unless `unsorted` and `overflow` are -1, outputs are
+/// unspecified.
+struct GroupReport {
+  int64_t groups = 0;
+  int64_t unsorted = -1;  // the first index whose key comes before the previous key; then there are no other findings
+  int64_t overflow = -1;  // the first group with a sum of integers that 64 bits do not hold
+};
+static_assert(std::has_unique_object_representations_v<GroupReport>, "no padding");
+
+}  // namespace corank
+
+#endif  // CORANK_KERNELS_COMMON_GROUP_H_

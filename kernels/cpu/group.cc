@@ -1,0 +1,218 @@
+#include "kernels/cpu/group.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/common/key_order.h"
+#include "kernels/common/run_reduction.h"
+#include "kernels/cpu/records.h"
+#include "kernels/cpu/sorted_check.h"
+#include "kernels/cpu/workspace.h"
+
+namespace corank::cpu {
+namespace {
+
+constexpr int64_t kGroupGrain = int64_t{1} << 14;
+
+struct Scratch {
+  void* starts = nullptr;  // the first position of each group
+  void* values = nullptr;  // in the order of the keys
+};
+
+bool OwnsStarts(const GroupArgs& args) { return args.firsts_out == nullptr || args.indices != nullptr; }
+
+Scratch TakeScratch(const GroupArgs& args, Workspace& workspace) {
+  Scratch scratch;
+  const int64_t index_bytes = IndexBytes(args.count - 1);
+  scratch.starts = OwnsStarts(args) ? workspace.Take<char>(args.count * index_bytes) : args.firsts_out;
+  if (args.indices != nullptr && args.Reduces()) {
+    scratch.values = workspace.Take<char>(args.count * KeyBytes(args.value_type));
+  }
+  return scratch;
+}
+
+struct Piece {
+  int64_t begin, end;
+};
+Piece PieceAt(int64_t piece, int64_t count) {
+  return {piece * kGroupPiece, std::min(count, (piece + 1) * kGroupPiece)};
+}
+int64_t Pieces(int64_t count) { return (count + kGroupPiece - 1) / kGroupPiece; }
+
+// The groups that begin before each piece, and their number at the end. Writes the starts and keys of the groups.
+template <typename Index, typename Bits, typename Ordering>
+std::vector<int64_t> FindGroups(const GroupArgs& args, const Ordering& order, Index* starts, Parallel& parallel) {
+  const Bits* keys = static_cast<const Bits*>(args.keys);
+  Bits* keys_out = static_cast<Bits*>(args.keys_out);
+  const auto differs = [&](int64_t i) { return order.RankOfRaw(keys[i]) != order.RankOfRaw(keys[i - 1]); };
+  const int64_t pieces = Pieces(args.count);
+  std::vector<int64_t> before(static_cast<size_t>(pieces) + 1, 0);
+  parallel.ForPieces(pieces, [&](int64_t piece) {
+    const auto [begin, end] = PieceAt(piece, args.count);
+    int64_t heads = begin == 0 ? 1 : 0;
+    for (int64_t i = std::max<int64_t>(begin, 1); i < end; ++i) heads += static_cast<int64_t>(differs(i));
+    before[static_cast<size_t>(piece) + 1] = heads;
+  });
+  for (size_t i = 1; i < before.size(); ++i) before[i] += before[i - 1];
+  parallel.ForPieces(pieces, [&](int64_t piece) {
+    const auto [begin, end] = PieceAt(piece, args.count);
+    int64_t group = before[static_cast<size_t>(piece)];
+    for (int64_t i = begin; i < end; ++i) {
+      if (i > 0 && !differs(i)) continue;
+      starts[group] = static_cast<Index>(i);
+      if (keys_out != nullptr) keys_out[group] = keys[i];
+      ++group;
+    }
+  });
+  return before;
+}
+
+// The sum of the values [begin, end) in the tree of run_reduction.h.
+template <typename Op>
+typename Op::Sum Reduce(const Op& op, const typename Op::Value* values, int64_t begin, int64_t end) {
+  using Sum = typename Op::Sum;
+  if constexpr (!Op::kOrdered) {
+    Sum sum = op.Identity();
+    for (int64_t i = begin; i < end; ++i) sum = op.Add(sum, op.FromValue(values[i]));
+    return sum;
+  } else {
+    // The nodes that wait for their right neighbour, one for each level of the tree.
+    Sum waiting[64];
+    uint64_t has_waiting = 0;
+    for (int64_t i = begin; i < end;) {
+      const auto value = [&](int64_t j) { return op.FromValue(values[i + j]); };
+      const auto pair = [&](int64_t j) { return op.Add(value(j), value(j + 1)); };
+      int level = 0;
+      Sum sum;
+      if (i % 8 == 0 && i + 8 <= end) {
+        level = 3;
+        sum = op.Add(op.Add(pair(0), pair(2)), op.Add(pair(4), pair(6)));
+      } else {
+        sum = value(0);
+      }
+      i += int64_t{1} << level;
+      for (; (i >> level & 1) == 0; ++level) {  // a right neighbour; the run may begin behind its left one
+        if ((has_waiting >> level & 1) == 0) continue;
+        sum = op.Add(waiting[level], sum);
+        has_waiting ^= uint64_t{1} << level;
+      }
+      waiting[level] = sum;
+      has_waiting |= uint64_t{1} << level;
+    }
+    Sum sum = op.Identity();
+    for (int level = 0; level < 64; ++level) {
+      if ((has_waiting >> level & 1) != 0) sum = op.Add(waiting[level], sum);
+    }
+    return sum;
+  }
+}
+
+// Joins neighbours until one node is left.
+template <typename Op, typename Finish>
+RunNode<typename Op::Sum> JoinAll(const Op& op, std::vector<RunNode<typename Op::Sum>> nodes, const Finish& finish) {
+  while (nodes.size() > 1) {
+    const size_t pairs = nodes.size() / 2;
+    for (size_t i = 0; i < pairs; ++i) nodes[i] = JoinRuns(op, nodes[2 * i], nodes[2 * i + 1], finish);
+    if (nodes.size() % 2 == 1) nodes[pairs] = nodes.back();
+    nodes.resize((nodes.size() + 1) / 2);
+  }
+  return nodes.front();
+}
+
+// Writes the reduction of every group. Returns the first group whose result does not fit, or -1.
+template <typename Op, typename Index>
+int64_t ReduceGroups(const Op& op, const void* values_in, int64_t count, const Index* starts,
+                     const std::vector<int64_t>& before, void* out, Parallel& parallel) {
+  using Sum = typename Op::Sum;
+  const auto* values = static_cast<const typename Op::Value*>(values_in);
+  auto* results = static_cast<typename Op::Out*>(out);
+  std::atomic<int64_t> overflow{before.back()};
+  const auto finish = [&](int64_t group, const Sum& sum) {
+    if (op.Finish(sum, &results[group])) return;
+    int64_t known = overflow.load(std::memory_order_relaxed);
+    while (group < known && !overflow.compare_exchange_weak(known, group)) {
+    }
+  };
+  std::vector<RunNode<Sum>> nodes(before.size() - 1);
+  parallel.ForPieces(Pieces(count), [&](int64_t piece) {
+    const auto [begin, end] = PieceAt(piece, count);
+    const int64_t first = before[static_cast<size_t>(piece)], last = before[static_cast<size_t>(piece) + 1];
+    RunNode<Sum>& node = nodes[static_cast<size_t>(piece)];
+    node.has_head = first < last;
+    node.heads = first;
+    node.lead = Reduce(op, values, begin, node.has_head ? static_cast<int64_t>(starts[first]) : end);
+    for (int64_t group = first; group + 1 < last; ++group) {
+      finish(group, Reduce(op, values, static_cast<int64_t>(starts[group]), static_cast<int64_t>(starts[group + 1])));
+    }
+    node.tail = node.has_head ? Reduce(op, values, static_cast<int64_t>(starts[last - 1]), end) : node.lead;
+  });
+  finish(before.back() - 1, JoinAll(op, std::move(nodes), finish).tail);
+  return overflow == before.back() ? -1 : overflow.load();
+}
+
+template <typename Index>
+void WriteCountsAndFirsts(const GroupArgs& args, const Index* starts, int64_t groups, Parallel& parallel) {
+  if (args.counts_out != nullptr) {
+    parallel.ForRange(groups, kGroupGrain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t next = i + 1 < groups ? static_cast<int64_t>(starts[i + 1]) : args.count;
+        args.counts_out[i] = next - static_cast<int64_t>(starts[i]);
+      }
+    });
+  }
+  if (args.firsts_out != nullptr && args.indices != nullptr) {
+    GatherRecords(
+        args.firsts_out, args.indices, sizeof(Index), groups,
+        [&](int64_t i) { return static_cast<int64_t>(starts[i]); }, parallel);
+  }
+}
+
+}  // namespace
+
+int64_t GroupWorkspaceBytes(const GroupArgs& args) {
+  Workspace measure(nullptr);
+  TakeScratch(args, measure);
+  return measure.used_bytes();
+}
+
+void Group(const GroupArgs& args, void* workspace_bytes, Parallel& parallel, GroupReport* report) {
+  *report = GroupReport();
+  if (args.count == 0) return;
+  Workspace workspace(workspace_bytes);
+  const Scratch scratch = TakeScratch(args, workspace);
+  WithIndexType(IndexBytes(args.count - 1), [&](auto zero) {
+    using Index = decltype(zero);
+    Index* starts = static_cast<Index*>(scratch.starts);
+    std::vector<int64_t> before;
+    WithKeyOrder(args.key_type, args.order, [&](auto order) {
+      using Bits = decltype(order.Encode(0));
+      if (args.check_sorted) {
+        const int64_t unsorted = FirstUnsorted(static_cast<const Bits*>(args.keys), args.count, order, parallel);
+        if (unsorted < args.count) report->unsorted = unsorted;
+      }
+      if (report->unsorted < 0) before = FindGroups<Index, Bits>(args, order, starts, parallel);
+    });
+    if (report->unsorted >= 0) return;
+    report->groups = before.back();
+    WriteCountsAndFirsts(args, starts, report->groups, parallel);
+    if (!args.Reduces()) return;
+    const void* values = args.values;
+    if (args.indices != nullptr) {
+      const Index* indices = static_cast<const Index*>(args.indices);
+      GatherRecords(
+          scratch.values, values, KeyBytes(args.value_type), args.count,
+          [&](int64_t i) { return static_cast<int64_t>(indices[i]); }, parallel);
+      values = scratch.values;
+    }
+    const auto reduce = [&](void* out) {
+      return [&, out](const auto& op) { return ReduceGroups(op, values, args.count, starts, before, out, parallel); };
+    };
+    if (args.sums_out != nullptr) report->overflow = WithSum(args.value_type, args.count, reduce(args.sums_out));
+    if (args.minima_out != nullptr) WithExtreme(args.value_type, false, reduce(args.minima_out));
+    if (args.maxima_out != nullptr) WithExtreme(args.value_type, true, reduce(args.maxima_out));
+  });
+}
+
+}  // namespace corank::cpu

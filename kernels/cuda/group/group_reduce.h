@@ -1,0 +1,34 @@
+// Reductions of the values of each group.
+#ifndef CORANK_KERNELS_CUDA_GROUP_GROUP_REDUCE_H_
+#define CORANK_KERNELS_CUDA_GROUP_GROUP_REDUCE_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "kernels/common/types.h"
+
+namespace corank::cuda {
+
+/// Values, and the runs that they form. All pointers: device memory.
+struct RunValues {
+  KeyType type = KeyType::kUint32;
+  int64_t count = 0;  // > 0
+  const void* values = nullptr;
+  const uint32_t* head_bits = nullptr;          // bit i: whether a run begins at value i
+  const unsigned long long* sums = nullptr;     // of the compaction that made the bits (compact.cuh)
+  void* nodes = nullptr;                        // RunNodesBytes(count)
+  unsigned long long* overflow_cell = nullptr;  // a FaultCell: gets the first run whose sum does not fit
+};
+
+/// Bytes of RunValues::nodes.
+int64_t RunNodesBytes(int64_t count);
+
+/// Enqueue the reduction of each run. Never wait.
+cudaError_t SumRuns(const RunValues& runs, void* d_sums, cudaStream_t stream);
+cudaError_t LeastOfRuns(const RunValues& runs, void* d_minima, cudaStream_t stream);
+cudaError_t GreatestOfRuns(const RunValues& runs, void* d_maxima, cudaStream_t stream);
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_GROUP_GROUP_REDUCE_H_
