@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Lints, builds and tests the Go client, and lets a program outside the tree use it. Without a Go tool chain it prints
-# one line and exits with 0.
+# Lints, builds and tests the Go client, and lets two programs outside the tree use it: the example, and the blocks of
+# the guide. Without a Go tool chain it prints one line and exits with 0.
 #
-# CORANKD   the server of that program (build/bin/corankd)
+# CORANKD   the server of these programs (build/bin/corankd)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -31,17 +31,20 @@ trap '[ -z "$server" ] || kill "$server"; rm -rf "$outside"' EXIT
 git ls-files --cached --others --exclude-standard -z . | xargs -0 cp --parents -t "$outside"
 mkdir "$outside/program"
 cp "$root/examples/go/main.go" "$outside/program"
+mkdir "$outside/program/guide"
+"$root/scripts/checks/guide_code.py" "$root/scripts/checks/guides/guide.go" docs/guides/go.md \
+  >"$outside/program/guide/main.go"
 cd "$outside/program"
 go mod init example.org/program 2>/dev/null
 go mod edit -replace github.com/corank/corank/client/go=..
 go mod tidy 2>/dev/null
-go build -o program .
+go build -o bin/ . ./guide
 corankd=${CORANKD:-$root/build/bin/corankd}
 if [ ! -x "$corankd" ]; then
-  echo "Go client: the program outside the tree was not run, because there is no $corankd"
+  echo "Go client: the programs outside the tree were not run, because there is no $corankd"
   exit 0
 fi
-CORANK_ENGINE=cpu "$corankd" --listen=127.0.0.1:0 --metrics-listen=127.0.0.1:0 >server.log 2>&1 &
+CORANK_ENGINE=cpu "$corankd" --listen=127.0.0.1:0 --metrics-listen=127.0.0.1:0 --kept-bytes=64MiB >server.log 2>&1 &
 server=$!
 address=
 for _ in $(seq 200); do
@@ -49,5 +52,7 @@ for _ in $(seq 200); do
   [ -z "$address" ] || break
   sleep 0.05
 done
-CORANK_SERVER=$address ./program | tee output.txt
+export CORANK_SERVER=$address
+bin/guide
+bin/program | tee output.txt
 printf 'sorted: true\nthe worst delays are the greatest: true\n[Bonn Ulm Ulm] [9 7 3]\n' | diff output.txt -

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Lints, builds, tests and packages the Java client, and uses the package from a project outside the tree. Without a Java
-# tool chain it prints one line and exits with 0.
+# Lints, builds, tests and packages the Java client, and uses the package from a project outside the tree, which
+# runs the example and the blocks of the guide. Without a Java tool chain it prints one line and exits with 0.
 #
 # CORANKD   the server for tests (build/bin/corankd)
 set -euo pipefail
@@ -27,7 +27,7 @@ mvn -B -q spotless:check install dependency:build-classpath -Dmdep.outputFile=ta
 folder=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server"; rm -rf "$folder"' EXIT
-"$corankd" --engine=cpu --listen=127.0.0.1:0 --metrics-listen= >"$folder/log" 2>&1 &
+"$corankd" --engine=cpu --kept-bytes=64MiB --listen=127.0.0.1:0 --metrics-listen= >"$folder/log" 2>&1 &
 server=$!
 address=
 for _ in $(seq 300); do
@@ -38,6 +38,12 @@ done
 [ -n "$address" ] || { cat "$folder/log" >&2; exit 1; }
 
 cp -r "$root/examples/java" "$folder/consumer"
+pages=(docs/guides/java.md client/java/README.md)
+"$root/scripts/checks/guide_code.py" "$root/scripts/checks/guides/Guide.java" "${pages[@]}" \
+  >"$folder/consumer/src/main/java/Guide.java"
 cd "$folder/consumer"
 mvn -B -q compile dependency:build-classpath -Dmdep.outputFile=target/classpath
-CORANK_SERVER=$address java -cp "target/classes:$(cat target/classpath)" SortFloats
+export CORANK_SERVER=$address
+for program in SortFloats Guide; do
+  java -cp "target/classes:$(cat target/classpath)" "$program"
+done

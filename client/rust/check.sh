@@ -32,7 +32,8 @@ install -D target/debug/corank-conformance "$root/build/conformance/rust"
 cargo test --locked --quiet --package corank --features half
 cargo doc --locked --quiet --no-deps --package corank
 
-# The package, as crates.io would have it, and two programs that know nothing else: the example, and the one of README.
+# The package, as crates.io would have it, and programs that know nothing else: the example, the one of README, and the
+# blocks of the guide.
 outside=$(mktemp -d)
 trap 'rm -rf "$outside"' EXIT
 cargo package --locked --quiet --allow-dirty --no-verify --package corank
@@ -44,9 +45,11 @@ sed -i 's|"../../client/rust"|"../corank"|' "$outside/program/Cargo.toml"
 mkdir "$outside/program/src/bin"
 # shellcheck disable=SC2016  # fences, not expressions
 sed -n '/^```rust$/,/^```$/{/^```/!p}' README.md | sed 's/"127.0.0.1:50051"/""/' > "$outside/program/src/bin/readme.rs"
+"$root/scripts/checks/guide_code.py" "$root/scripts/checks/guides/guide.rs" docs/guides/rust.md \
+  >"$outside/program/src/bin/guide.rs"
 export CARGO_TARGET_DIR=$root/client/rust/target/outside
 (cd "$outside/program" && cargo build --quiet)
-for program in example readme; do
+for program in example readme guide; do
   "$root/.deps/venv/bin/python" with_server.py "$CARGO_TARGET_DIR/debug/$program"
 done
 echo "Rust client: checked"

@@ -11,6 +11,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python" / 
 
 from corank.testing import LocalServer
 
-with LocalServer(os.environ["CORANKD"], ["--engine=cpu"]) as server:
+with LocalServer(os.environ["CORANKD"], ["--engine=cpu", "--kept-bytes=64MiB"]) as server:
     environment = {**os.environ, "CORANK_SERVER": server.address}
     sys.exit(subprocess.run(sys.argv[1:], env=environment, timeout=300, check=False).returncode)

@@ -1,0 +1,42 @@
+import io.github.corank.CallOptions;
+import io.github.corank.Chain;
+import io.github.corank.Client;
+import io.github.corank.CorankException;
+import io.github.corank.Elements;
+import io.github.corank.Place;
+import io.github.corank.Priority;
+import io.github.corank.Search;
+import io.github.corank.Sort;
+import io.github.corank.SortResult;
+import io.github.corank.StoredArray;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+
+/** The blocks of the Java pages, which scripts/checks/guide_code.py puts here. They use the server in CORANK_SERVER. */
+public final class Guide {
+  // What the pages take for granted.
+  static final Client client = Client.connect();
+  static final float[] keys = {3, 1, 2};
+  static final float[] prices = {9.5f, 3.25f, 7};
+  static final long[] ids = {1, 2, 3};
+  static final float[] haystack = {2, 1};
+  static final float[] needles = {2};
+
+  private Guide() {}
+
+  // each block: begin
+  static void NAME() throws Exception {
+    BLOCK
+  }
+
+  // each block: end
+  /** Runs the blocks. */
+  public static void main(String[] arguments) throws Exception {
+    // each call: begin
+    NAME();
+    // each call: end
+    client.close();
+    System.out.println("the blocks of the guide ran");
+  }
+}
