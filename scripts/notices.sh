@@ -34,10 +34,12 @@ for program in "$@"; do
   [ -x "$build/bin/$program" ] || fail "$build/bin/$program is not built"
   link_words "$program" >"$work/words"
   [ -s "$work/words" ] || fail "$build/build.ninja does not say how bin/$program is linked"
-  grep -E '^/.*\.a$' "$work/words" >>"$work/files" || true
+  grep -E '^/.*\.a$' "$work/words" | grep -v '/libcudart_static\.a$' >>"$work/files" || true
   ldd "$build/bin/$program" | awk '$2 == "=>" { print $3 }' | grep -v -E "$glibc" >>"$work/files" || true
   if grep -q cudart_static "$work/words"; then
-    sed -n 's/^-L\(.*\)\/lib\(64\)\?$/\1/p' "$work/words" >>"$work/cuda_roots"
+    # -LROOT/lib64 -lcudart_static, or the path of the archive.
+    sed -n -e 's/^-L\(.*\)\/lib\(64\)\?$/\1/p' -e 's/^\(\/.*\)\/lib\(64\)\?\/libcudart_static\.a$/\1/p' \
+      "$work/words" >>"$work/cuda_roots"
     touch "$work/cuda"
   fi
 done
