@@ -142,7 +142,8 @@ def test_equal_ranges_count_the_rows_before_and_up_to_a_needle(client: corank.Cl
     needles = table.take(rng.integers(0, table.num_rows, 6))
     haystack = table.take(rng.choice(table.num_rows, table.num_rows // 2, replace=False))
     haystack = haystack.take(expected(haystack, names, descending, nulls))
-    lower, upper = equal_ranges(client, haystack, needles, order_of(names, descending, nulls), {})
+    step = int(rng.choice([1, 2, 5]))
+    lower, upper = equal_ranges(client, haystack, needles, order_of(names, descending, nulls), {}, step)
     for at in range(needles.num_rows):
         needle = needles.slice(at, 1)
         # A stable sort puts the needle behind its equals if it comes last, and in front of them if it comes first.

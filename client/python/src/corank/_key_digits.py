@@ -6,6 +6,7 @@ directions, -0.0 equal to +0.0, strings and binaries byte by byte.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -72,11 +73,18 @@ class _StringDigit(Digit):
             begins, lengths = begins[rows], lengths[rows]
         starts = begins + self._at
         # The last windows of the data would read beyond its end: they begin earlier and lose their first bytes.
-        inside = np.clip(starts, 0, data.size - _WINDOW)
-        windows = np.ndarray((data.size - _WINDOW + 1,), ">u8", data, strides=(1,))
-        codes: U64 = windows[inside].astype(np.uint64)
-        codes <<= np.clip(8 * (starts - inside), 0, 63).astype(np.uint64)
-        codes &= _LEADING[np.clip(lengths - self._at, 0, _WINDOW)]
+        last = data.size - _WINDOW
+        late = np.flatnonzero(starts > last)
+        lost = np.minimum(starts[late] - last, _WINDOW - 1)
+        starts[late] = last
+        windows = np.ndarray((last + 1,), np.uint64, data, strides=(1,))
+        codes: U64 = windows[starts]  # take() would copy all windows
+        if sys.byteorder == "little":
+            codes.byteswap(inplace=True)
+        codes[late] <<= (8 * lost).astype(np.uint64)
+        left = lengths - self._at
+        if left.size and left.min() < _WINDOW:
+            codes &= _LEADING[np.minimum(np.maximum(left, 0), _WINDOW)]
         if self._descending:
             np.invert(codes, out=codes)
         if self.width < 64:
@@ -239,8 +247,10 @@ class Packer:
         """
         packed: Any = None
         used = 0 if groups is None else int(group_count - 1).bit_length()
+        halves: list[U64] = []  # of the first digits of _next, for these rows
         while (digit := self._take()) is not None:
-            codes, bits = _spread(digit.of(rows), groups, group_count)
+            raw = halves.pop(0) if halves else digit.of(rows)
+            codes, bits = _spread(raw, groups, group_count)
             if bits == 0:
                 continue
             if used + bits > 64:
@@ -249,6 +259,8 @@ class Packer:
                     self._next.insert(0, digit)
                     break
                 self._next[:0] = digit.halves()
+                low = np.uint64(self._next[1].width)
+                halves[:0] = [raw >> low, raw & ((np.uint64(1) << low) - np.uint64(1))]
                 continue
             if packed is None and groups is not None:
                 packed = groups.astype(np.uint64)

@@ -19,6 +19,9 @@ from corank._partitioning import Boundaries
 from corank._ray_servers import Servers
 from corank._table_order import equal_ranges, merge_order, sort_order
 
+_SEARCH_STEP = 512
+"""Rows between two that the first Search of a block looks at."""
+
 
 class StageTime(NamedTuple):
     """What one task took."""
@@ -122,7 +125,10 @@ def cut_block(
     else:
         positions = watch.call(servers, lambda client, options: sort_order(client, keys, order, options))
         keys = keys.take(positions)
-    lower, upper = watch.call(servers, lambda client, options: equal_ranges(client, keys, limits.keys, order, options))
+    step = 1 if is_sorted else _SEARCH_STEP  # Search checks the order of rows that somebody else sorted
+    lower, upper = watch.call(
+        servers, lambda client, options: equal_ranges(client, keys, limits.keys, order, options, step)
+    )
     ends = partitioning.ends_of(partitioning.cuts(number, positions, lower, upper, limits), rows, groups[-1].stop)
     for group in groups:
         inside = ends[group.start : group.stop + 1]

@@ -19,6 +19,7 @@ from corank._key_digits import Digit, Order, Packer, digits
 from corank._options import InfoOptions
 
 Rows = NDArray[np.intp]
+Places = NDArray[np.int64]
 _Arrange = Callable[[NDArray[Any], Rows], tuple[NDArray[Any], Rows]]
 """Puts rows in the order of their keys: the sorted keys and the rows."""
 
@@ -92,13 +93,36 @@ def _refined(of: Iterator[Digit], ends: NDArray[Any], arrange: _Arrange) -> Rows
 
 
 def equal_ranges(
-    client: Client, table: Any, needles: Any, order: Order, options: InfoOptions
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    client: Client, table: Any, needles: Any, order: Order, options: InfoOptions, step: int = 1
+) -> tuple[Places, Places]:
     """For each row of `needles`, the rows of the sorted table that are equal to it: [lower, upper). By Search.
 
+    With a `step`, it searches every step-th row first, and then only the rows between those that it found.
+
     Raises:
-        InvalidArgument: the table is not sorted.
+        InvalidArgument: the rows that it looks at are not sorted.
     """
+    count = table.num_rows
+    if step == 1 or count < 2 * step * needles.num_rows:
+        return _equal_ranges(client, table, needles, order, options)
+    coarse = _equal_ranges(client, table.take(np.arange(0, count, step)), needles, order, options)
+    # Place p of the coarse rows lies in the rows (p - 1) * step to p * step, and before all rows if it is 0.
+    chunks = np.unique(np.concatenate(coarse))
+    chunks = chunks[chunks > 0] - 1
+    rows = (chunks[:, None] * step + np.arange(step)).reshape(-1)
+    fine = _equal_ranges(client, table.take(rows[rows < count]), needles, order, options)
+
+    def place(coarse: Places, fine: Places) -> Places:
+        chunk = np.maximum(coarse - 1, 0)
+        within = fine - np.searchsorted(chunks, chunk) * step
+        return np.where(coarse == 0, 0, chunk * step + within)
+
+    return place(coarse[0], fine[0]), place(coarse[1], fine[1])
+
+
+def _equal_ranges(
+    client: Client, table: Any, needles: Any, order: Order, options: InfoOptions
+) -> tuple[Places, Places]:
     names = list(order.keys)
     count, wanted = table.num_rows, needles.num_rows
     lower, upper = np.zeros(wanted, np.int64), np.full(wanted, count, np.int64)
