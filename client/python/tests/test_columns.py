@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corank import InvalidArgument, StoredArray
+from corank import InvalidArgument, StoredArray, _wire
 from corank._columns import columns_request, sorted_columns, unpack
 from corank._errors import Internal
 from corank._wire import decode, encode
@@ -101,7 +101,9 @@ def test_other_columns_are_refused(columns: Any, descending: Any, error: type[Ex
         sent(columns, descending)
 
 
-def test_sorted_columns_are_found_by_their_place() -> None:
+@pytest.mark.parametrize("small_bytes", [64 << 10, -1], ids=["by protobuf", "field by field"])
+def test_sorted_columns_are_found_by_their_place(monkeypatch: pytest.MonkeyPatch, small_bytes: int) -> None:
+    monkeypatch.setattr(_wire, "_SMALL_BYTES", small_bytes)
     response = operators.SortResponse(algorithm=operators.SORT_ALGORITHM_RADIX)
     response.key_columns.add().data.inline_data = b"0123"
     strings = response.key_columns.add()
@@ -111,7 +113,7 @@ def test_sorted_columns_are_found_by_their_place() -> None:
     data = response.SerializeToString()
     message, found = decode(data, operators.SortResponse)
     assert message.algorithm == operators.SORT_ALGORITHM_RADIX
-    assert {name: data[array.start : array.stop] for name, array in found.items()} == {
+    assert {name: bytes(array.data) for name, array in found.items()} == {
         "key_columns[0].data": b"0123",
         "key_columns[1].data": b"abbc",
         "key_columns[1].offsets": strings.offsets.inline_data,

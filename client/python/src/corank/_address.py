@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 
 from corank._errors import InvalidArgument
@@ -95,6 +96,7 @@ def may_be_several(address: str) -> bool:
     return "," in address or (address.startswith("dns:") and not is_this_host(address))
 
 
+@functools.lru_cache(64)  # each call of a client asks several times
 def is_this_host(target: str) -> bool:
     """Whether every address of the target is one of this host: a Unix socket, localhost, 127.0.0.0/8, ::1.
 

@@ -101,9 +101,11 @@ class Native:
         return answered(caller.operator, response), str(trailing.get("x-request-id", ""))
 
     def _channel(self) -> Any:
+        if self._connection.is_closed:
+            raise RuntimeError("the client is closed")
         loop = asyncio.get_running_loop()
-        options, credentials = self._connection.channel_options(), self._connection.credentials.channel
         if loop not in self._channels:
+            options, credentials = self._connection.channel_options(), self._connection.credentials.channel
             address = target(self._connection.address)
             if credentials is None:
                 self._channels[loop] = grpc.aio.insecure_channel(address, options)

@@ -67,7 +67,7 @@ class Channels:
         if address is not None or any(security.values()):
             self._credentials = Credentials(self.address, **security)  # what cannot be used is said now
         self._defaults = defaults
-        given = self.settings({})
+        given = self._plain = resolved({}, defaults)
         self._retries, self._deadline, self._traceparent = given.retries, self.deadline(given, 0), given.traceparent
         self.retrier = Retrier()
         """Tries the calls of this client."""
@@ -116,7 +116,7 @@ class Channels:
 
     def settings(self, options: Any) -> Settings:
         """The options of a call (a TypedDict) with this client's defaults."""
-        return resolved(options, self._defaults)
+        return resolved(options, self._defaults) if options else self._plain
 
     @staticmethod
     def deadline(settings: Settings, nbytes: int) -> float | None:

@@ -385,7 +385,7 @@ def answer_of(task: Task, response: bytes) -> Answer:
         message, found = decode(response, task.response)
     except ValueError as error:
         raise errors.Internal(f"{task.method}: the answer is not a {task.response.__name__}: {error}") from error
-    return Answer(message, found, response)
+    return Answer(message, found)
 
 
 def kept_handles(connection: Connection, task: Task, names: Sequence[str]) -> tuple[StoredArray, ...]:

@@ -9,7 +9,17 @@ from numpy.typing import DTypeLike, NDArray
 
 from corank import _cuda as cuda
 from corank._copying import bytes_of
-from corank._elements import INDEX_DTYPES, NAMES, TYPES, Input, RemoteArray, key_bytes, movable
+from corank._elements import (
+    INDEX_DTYPES,
+    NAMES,
+    TYPES,
+    Input,
+    RemoteArray,
+    is_little,
+    key_bytes,
+    movable,
+    name_of,
+)
 from corank._errors import Internal, InvalidArgument
 from corank._inputs import array_of
 from corank._wire import IncomingArray, OutgoingArray
@@ -104,12 +114,13 @@ def keys(field: str, array: Input, dtype: DTypeLike | None = None, shift: bool |
     if found is not None:
         return Keys(_remote_keys(field, found, key_type), found.dtype)
     out = one_dimensional(field, array)
-    out = out.astype(out.dtype.newbyteorder("<"), copy=False)
+    if not is_little(out.dtype):
+        out = out.astype(out.dtype.newbyteorder("<"))
     if out.dtype.kind in "mM" and key_type is None:
         is_shifted = bool(np.isnat(out).any()) if shift is None else shift
         numbers = out.view("<i8") - 1 if is_shifted else out.view("<i8")
         return Keys(outgoing(field, numbers, array_pb2.ELEMENT_TYPE_INT64), out.dtype, is_shifted)
-    name = out.dtype.name if key_type is None else key_type
+    name = name_of(out.dtype) if key_type is None else key_type
     if name == "bool":
         name = "uint8"
     if name not in TYPES:
@@ -153,8 +164,8 @@ def values(field: str, array: Input) -> tuple[OutgoingArray, np.dtype[Any]]:
     if found is not None:
         return _elsewhere(field, found, found._header()), found.dtype
     out = one_dimensional(field, array)
-    if out.dtype.name in TYPES and out.dtype == out.dtype.newbyteorder("<"):
-        return outgoing(field, out, TYPES[out.dtype.name]), out.dtype
+    if name_of(out.dtype) in TYPES and is_little(out.dtype):
+        return outgoing(field, out, TYPES[name_of(out.dtype)]), out.dtype
     movable(field, out.dtype)
     return outgoing(field, out, array_pb2.ELEMENT_TYPE_RECORD, out.dtype.itemsize), out.dtype
 
@@ -247,25 +258,25 @@ def check_out(target: Any, dtype: np.dtype[Any] | None, count: int | None) -> No
         raise InvalidArgument(f"out: has {target.size} elements, the result has {count}", field="out")
 
 
-def incoming(response: bytes, array: IncomingArray, dtype: np.dtype[Any], copy: bool) -> NDArray[Any]:
-    """A result as a NumPy array of `dtype`: a view of `response`, or a writable copy.
+def incoming(array: IncomingArray, dtype: np.dtype[Any], copy: bool) -> NDArray[Any]:
+    """A result as a NumPy array of `dtype`: a view of what came, or a writable copy.
 
     Raises:
         Internal: the server's answer is not what it should be.
     """
-    nbytes = array.stop - array.start
+    nbytes = array.data.nbytes
     if nbytes % dtype.itemsize or (array.header.HasField("count") and array.header.count * dtype.itemsize != nbytes):
         raise Internal(
             f"the server answered {nbytes} bytes for {array.header.count} elements of {dtype.itemsize} bytes"
         )
-    view: NDArray[Any] = np.frombuffer(memoryview(response)[array.start : array.stop], np.uint8).view(dtype)
+    view: NDArray[Any] = np.frombuffer(array.data, np.uint8).view(dtype)
     return view.copy() if copy else view
 
 
-def indices(response: bytes, array: IncomingArray, dtype: np.dtype[Any] | None) -> NDArray[Any]:
+def indices(array: IncomingArray, dtype: np.dtype[Any] | None) -> NDArray[Any]:
     """An index array in `dtype`, or in the server's uint32 or uint64 if that is None; always writable."""
     wire_dtype = INDEX_DTYPES.get(array.header.type)
     if wire_dtype is None:
         raise Internal(f"the server answered indices of type {array.header.type}")
-    out = incoming(response, array, wire_dtype, copy=False)
+    out = incoming(array, wire_dtype, copy=False)
     return out.astype(wire_dtype if dtype is None else dtype)

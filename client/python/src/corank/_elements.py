@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any, Protocol, Union
 
@@ -24,6 +25,18 @@ INDEX_DTYPES: dict[int, np.dtype[Any]] = {
     array_pb2.ELEMENT_TYPE_UINT32: np.dtype("<u4"),
     array_pb2.ELEMENT_TYPE_UINT64: np.dtype("<u8"),
 }
+
+
+@functools.lru_cache(256)  # NumPy puts the name together each time
+def name_of(dtype: np.dtype[Any]) -> str:
+    """The name of a dtype, such as "int32"."""
+    return dtype.name
+
+
+@functools.lru_cache(256)
+def is_little(dtype: np.dtype[Any]) -> bool:
+    """Whether all its numbers are little-endian."""
+    return dtype == dtype.newbyteorder("<")
 
 
 def whole(option: str, given: Any, least: int = 0) -> int:

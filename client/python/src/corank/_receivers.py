@@ -22,11 +22,10 @@ from corank.v1 import array_pb2
 
 
 class Answer(NamedTuple):
-    """An operator's response: the message without arrays, its arrays, and the bytes that they are ranges of."""
+    """An operator's response: the message, and its arrays."""
 
     message: Any
     found: dict[str, IncomingArray]
-    response: bytes
 
 
 class Receiver(Protocol):
@@ -135,10 +134,10 @@ class Inline(_Back):
         """A new array, `out`, or a view of the response."""
         output, incoming = self._output, _incoming(answer, self._output)
         if output.indices and self._target is None:
-            found = conversion.indices(answer.response, incoming, output.as_dtype)
+            found = conversion.indices(incoming, output.as_dtype)
         else:
             dtype = INDEX_DTYPES.get(incoming.header.type, output.dtype) if output.indices else output.dtype
-            found = conversion.incoming(answer.response, incoming, dtype, self._copy and self._target is None)
+            found = conversion.incoming(incoming, dtype, self._copy and self._target is None)
         if output.count is not None and found.size != output.count:
             raise errors.Internal(f"the server answered {found.size} elements of {output.count} of {output.field}")
         return found if self._target is None else _into(self._target, found)

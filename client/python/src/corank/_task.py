@@ -10,7 +10,7 @@ from typing import Any, Callable, Generic, NamedTuple, TypeVar
 import numpy as np
 from google.protobuf.message import Message
 
-from corank._elements import TYPES, check_positions
+from corank._elements import TYPES, check_positions, name_of
 from corank._options import CallOptions, options_of
 from corank._wire import OutgoingArray, OutgoingMessage, Part
 from corank.v1 import array_pb2
@@ -51,7 +51,7 @@ class Output:
     @property
     def type(self) -> int:
         """Its ELEMENT_TYPE."""
-        return self.element_type or TYPES.get(self.dtype.name, array_pb2.ELEMENT_TYPE_RECORD)
+        return self.element_type or TYPES.get(name_of(self.dtype), array_pb2.ELEMENT_TYPE_RECORD)
 
     @property
     def result_dtype(self) -> np.dtype[Any]:

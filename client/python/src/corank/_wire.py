@@ -2,8 +2,8 @@
 
 Assigning an array to a protobuf field copies it, and serialising copies it again. So messages are put together here:
 protobuf serialises everything but the arrays' bytes, and these are joined in between, one copy in all. A response is
-walked field by field, and its arrays are handed out as ranges of the bytes that arrived. Chunks of streamed arrays are
-written and read in the same way.
+walked field by field, and its arrays are handed out as ranges of the bytes that arrived; protobuf reads a small one,
+because that takes less time than the walk. Chunks of streamed arrays are written and read in the same way.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _INLINE_DATA = _ARRAY.fields_by_name["inline_data"].number
 _LENGTH_DELIMITED = 2
 _CHUNK = array_pb2.ArrayChunk.DESCRIPTOR.fields_by_name
 _CHUNK_IN_REQUEST = 2  # ExecuteRequest.chunk and StoreArrayRequest.chunk
+_SMALL_BYTES = 64 << 10  # protobuf reads a response of no more
 _FIXED_BYTES = {1: 8, 5: 4}  # wire type -> length
 
 M = TypeVar("M", bound=Message)
@@ -50,9 +51,8 @@ Part = Union[OutgoingArray, OutgoingMessage]
 class IncomingArray(NamedTuple):
     """One array of a response."""
 
-    header: array_pb2.Array  # all but the bytes
-    start: int  # its bytes are response[start:stop]
-    stop: int
+    header: array_pb2.Array  # what it says beside the bytes
+    data: memoryview  # the bytes, in the response or a copy of a few
 
 
 def _varint(value: int) -> bytes:
@@ -68,6 +68,12 @@ def _prefix(number: int, length: int) -> bytes:
     return _varint(number << 3 | _LENGTH_DELIMITED) + _varint(length)
 
 
+@functools.cache
+def _number(descriptor: Any, field: str) -> int:
+    number: int = descriptor.fields_by_name[field].number
+    return number
+
+
 def _pieces(message: Message, parts: Iterable[Part]) -> list[bytes | memoryview]:
     pieces: list[bytes | memoryview] = [message.SerializeToString()]
     for part in parts:
@@ -78,7 +84,7 @@ def _pieces(message: Message, parts: Iterable[Part]) -> list[bytes | memoryview]
             inner = [part.header.SerializeToString()]
         else:
             inner = [part.header.SerializeToString() + _prefix(_INLINE_DATA, part.data.nbytes), part.data]
-        number = message.DESCRIPTOR.fields_by_name[part.field].number
+        number = _number(message.DESCRIPTOR, part.field)
         length = sum(piece.nbytes if isinstance(piece, memoryview) else len(piece) for piece in inner)
         pieces += [_prefix(number, length), *inner]
     return pieces
@@ -192,7 +198,7 @@ def _decode_array(data: bytes, at: int, end: int) -> IncomingArray:
             start, stop = value, after
         else:
             rest += data[field:after]
-    return IncomingArray(array_pb2.Array.FromString(bytes(rest)), start, stop)
+    return IncomingArray(array_pb2.Array.FromString(bytes(rest)), memoryview(data)[start:stop])
 
 
 @functools.cache
@@ -222,8 +228,28 @@ def _decode_fields(
     return rest
 
 
+@functools.cache
+def _array_fields(descriptor: Any) -> tuple[list[str], list[str]]:
+    """The names of the fields that are arrays, and of the repeated ones whose messages hold arrays."""
+    fields = [field for field in descriptor.fields if field.message_type is not None]
+    arrays = [field.name for field in fields if field.message_type is _ARRAY]
+    return arrays, [field.name for field in fields if _holds_arrays(field.message_type)]
+
+
+def _take_arrays(message: Any, path: str, arrays: dict[str, IncomingArray]) -> None:
+    """Puts the arrays of `message` into `arrays` under path + name, as `_decode_fields` does."""
+    names, holders = _array_fields(message.DESCRIPTOR)
+    for name in names:
+        if message.HasField(name):
+            array = getattr(message, name)
+            arrays[path + name] = IncomingArray(array, memoryview(array.inline_data))
+    for name in holders:
+        for at, inner in enumerate(getattr(message, name)):
+            _take_arrays(inner, f"{path}{name}[{at}].", arrays)
+
+
 def decode(data: bytes, message_type: type[M]) -> tuple[M, dict[str, IncomingArray]]:
-    """Parses a response: the message without its arrays, and the arrays by the names of their fields.
+    """Parses a response: the message, without large arrays, and the arrays by the names of their fields.
 
     An array inside a repeated field has a name such as "key_columns[0].data".
 
@@ -232,6 +258,10 @@ def decode(data: bytes, message_type: type[M]) -> tuple[M, dict[str, IncomingArr
     """
     arrays: dict[str, IncomingArray] = {}
     try:
+        if len(data) <= _SMALL_BYTES:
+            message = message_type.FromString(data)
+            _take_arrays(message, "", arrays)
+            return message, arrays
         rest = _decode_fields(data, 0, len(data), message_type.DESCRIPTOR, "", arrays)
         return message_type.FromString(bytes(rest)), arrays
     except IndexError:
