@@ -27,7 +27,7 @@ import os
 import statistics
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +77,8 @@ class Program:
         """The rate of this work. Raises RuntimeError with the program's reason."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        print(json.dumps({"work": work, "n": n, "seconds": seconds}), file=self._process.stdin, flush=True)
+        with suppress(BrokenPipeError):  # the program has ended; its last line may say why
+            print(json.dumps({"work": work, "n": n, "seconds": seconds}), file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
         answer = json.loads(line) if line else {"error": f"the program ended with {self._process.wait()}"}
         if "error" in answer:
