@@ -102,8 +102,8 @@ typename Op::Sum Reduce(const Op& op, const typename Op::Value* values, int64_t 
       has_waiting |= uint64_t{1} << level;
     }
     Sum sum = op.Identity();
-    for (int level = 0; level < 64; ++level) {
-      if ((has_waiting >> level & 1) != 0) sum = op.Add(waiting[level], sum);
+    for (; has_waiting != 0; has_waiting &= has_waiting - 1) {
+      sum = op.Add(waiting[__builtin_ctzll(has_waiting)], sum);
     }
     return sum;
   }
