@@ -153,6 +153,7 @@ class LightClient::Connection {
   }
 
   int fd() const { return fd_; }
+  /// Sends the call, or keeps it while as many are open as the server takes.
   void Submit(const LightCaller::Call& call, absl::Time start);
   /// Gives up calls whose deadline has passed.
   void Expire(absl::Time now);
@@ -163,6 +164,10 @@ class LightClient::Connection {
 
  private:
   static nghttp2_session_callbacks* Callbacks();
+  void SubmitWaiting();
+  void Open(const LightCaller::Call& call, absl::Time start);
+  // Ends a call that was not sent.
+  void GiveUp(const LightCaller::Call& call, absl::Time start);
   Stream* Find(int32_t id) { return static_cast<Stream*>(nghttp2_session_get_stream_user_data(session_, id)); }
   void End(Stream* stream, uint32_t error);
 
@@ -175,6 +180,8 @@ class LightClient::Connection {
   std::deque<std::pair<absl::Time, int32_t>> deadlines_;
   std::vector<std::unique_ptr<Stream>> streams_;  // all, with the memory of their answers
   std::vector<Stream*> idle_;
+  std::deque<std::pair<LightCaller::Call, absl::Time>> waiting_;  // with their starts
+  uint32_t open_ = 0;
   bool wants_write_ = false;
   bool failed_ = false;
 };
@@ -316,13 +323,42 @@ LightClient::Connection::Connection(Thread* thread, int fd, std::string authorit
 }
 
 void LightClient::Connection::Submit(const LightCaller::Call& call, absl::Time start) {
+  waiting_.emplace_back(call, start);
+  SubmitWaiting();
+}
+
+void LightClient::Connection::SubmitWaiting() {
+  while (!waiting_.empty()) {
+    if (!failed_ && open_ >= nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)) {
+      return;
+    }
+    const auto [call, start] = waiting_.front();
+    waiting_.pop_front();
+    Open(call, start);
+  }
+}
+
+void LightClient::Connection::GiveUp(const LightCaller::Call& call, absl::Time start) {
+  grpc::ByteBuffer nothing;
+  LightAnswer answer;
+  answer.request = call.request;
+  answer.start = start;
+  answer.elapsed = absl::Now() - start;
+  answer.message = &nothing;
+  answer.status = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "given up by the client");
+  thread_->OnAnswer(answer);
+}
+
+void LightClient::Connection::Open(const LightCaller::Call& call, absl::Time start) {
+  const bool has_deadline = call.deadline != absl::InfiniteDuration();
+  const absl::Duration left = start + call.deadline - absl::Now();
+  if (left <= absl::ZeroDuration()) return GiveUp(call, start);
   if (idle_.empty()) idle_.push_back(streams_.emplace_back(std::make_unique<Stream>()).get());
   Stream* const stream = idle_.back();
   idle_.pop_back();
   stream->request = call.request;
   stream->start = start;
-  const bool has_deadline = call.deadline != absl::InfiniteDuration();
-  const std::string timeout = has_deadline ? absl::StrCat(absl::ToInt64Microseconds(call.deadline), "u") : "";
+  const std::string timeout = has_deadline ? absl::StrCat(absl::ToInt64Microseconds(left), "u") : "";
   std::array<nghttp2_nv, 7> headers = {Pair(":method", "POST"),
                                        Pair(":scheme", "http"),
                                        Pair(":path", call.request->path()),
@@ -340,6 +376,7 @@ void LightClient::Connection::Submit(const LightCaller::Call& call, absl::Time s
     return static_cast<ssize_t>(std::min(left, size));
   };
   stream->is_open = true;
+  ++open_;
   stream->id = failed_ ? -1
                        : nghttp2_submit_request(session_, nullptr, headers.data(),
                                                 headers.size() - (has_deadline ? 0 : 1), &provider, stream);
@@ -349,6 +386,9 @@ void LightClient::Connection::Submit(const LightCaller::Call& call, absl::Time s
 
 void LightClient::Connection::Expire(absl::Time now) {
   if (failed_) return;
+  for (; !waiting_.empty() && waiting_.front().second + waiting_.front().first.deadline <= now; waiting_.pop_front()) {
+    GiveUp(waiting_.front().first, waiting_.front().second);
+  }
   for (; !deadlines_.empty() && deadlines_.front().first <= now; deadlines_.pop_front()) {
     Stream* const stream = Find(deadlines_.front().second);
     if (stream == nullptr) continue;  // ended
@@ -360,6 +400,7 @@ void LightClient::Connection::Expire(absl::Time now) {
 void LightClient::Connection::End(Stream* stream, uint32_t error) {
   if (session_ != nullptr && stream->id > 0) nghttp2_session_set_stream_user_data(session_, stream->id, nullptr);
   stream->is_open = false;
+  --open_;
   LightAnswer answer;
   answer.request = stream->request;
   answer.start = stream->start;
@@ -406,6 +447,7 @@ void LightClient::Connection::Receive() {
 
 void LightClient::Connection::Flush() {
   if (failed_) return;
+  SubmitWaiting();
   while (true) {
     while (queue_.size() < kMostQueued) {
       const uint8_t* bytes = nullptr;
@@ -432,6 +474,7 @@ void LightClient::Connection::Fail() {
   for (const auto& stream : streams_) {
     if (stream->is_open) End(stream.get(), NGHTTP2_CONNECT_ERROR);
   }
+  SubmitWaiting();  // which fail
 }
 
 absl::StatusOr<std::unique_ptr<LightClient>> LightClient::Connect(const std::string& address, int connections,
