@@ -9,6 +9,7 @@
 #include "kernels/cpu/cpu_engine.h"
 #include "kernels/engine/memory_limit.h"
 #include "server/addresses.h"
+#include "server/base/cores.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/kserve/inference_service.h"
@@ -96,7 +97,7 @@ Server::Server(const Options& options, std::vector<ChosenEngine> engines, const 
       plan_(PlanMemory(options, devices_)),
       buffered_(Budget::Create(BufferedBytes(MainLimits(options)))),
       timers_(std::make_shared<wire::Loop>()),
-      helpers_(options.helpers.value_or(Helpers::CountFor(static_cast<int>(std::thread::hardware_concurrency())))),
+      helpers_(options.helpers.value_or(Helpers::CountFor(UsableCores()))),
       host_pool_(HostPool::Create(&devices_.set(), options.host_pool)),
       run_buffers_(RunBuffers::Create(
           {plan_.budgets.host_limit_bytes, options.max_kept_run_bytes.value_or(plan_.budgets.host_limit_bytes)})),
@@ -297,6 +298,15 @@ absl::Status Server::StartRpc() {
   environment.places = {&regions_, &arrays_, host_pool_.get(), run_buffers_.get(), &devices_.set(), &helpers_};
   environment.active_calls = &active_calls_;
   environment.buffered = buffered_.get();
+  LargeCalls::Options large;
+  large.most_turns = 2 * Loops();
+  large.later = [timers = timers_.get()](std::chrono::nanoseconds time, std::function<void()> task) {
+    timers->Post([timers, at = Clock::Steady().Now() + time, task = std::move(task)]() mutable {
+      timers->At(at, std::move(task));
+    });
+  };
+  large_calls_ = std::make_unique<LargeCalls>(clock_, std::move(large));
+  environment.large_calls = large_calls_.get();
   environment.timers = timers_.get();
   environment.gate = &gate_;
   environment.slow_request_ns = options_.slow_request.count();
@@ -348,7 +358,7 @@ absl::Status Server::StartEndpoints() {
 // Small requests run on the loops, so one per core is of use; and one more, so that none waits for a request that runs.
 int Server::Loops() const {
   constexpr int kMost = 32;
-  return options_.loops.value_or(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, kMost));
+  return options_.loops.value_or(std::clamp(UsableCores(), 2, kMost));
 }
 
 void Server::ShowHealth() {

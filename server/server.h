@@ -32,6 +32,7 @@
 #include "server/rpc/gate.h"
 #include "server/rpc/health.h"
 #include "server/rpc/helpers.h"
+#include "server/rpc/large_calls.h"
 #include "server/rpc_endpoint.h"
 #include "server/run/engine_choice.h"
 #include "server/run/lane_pool.h"
@@ -204,6 +205,7 @@ class Server {
   std::vector<std::pair<int, std::unique_ptr<LanePool>>> lanes_ ABSL_GUARDED_BY(lanes_mutex_);
   std::unique_ptr<Engine> host_engine_;   // exists beside GPUs
   std::unique_ptr<LanePool> host_lanes_;  // for small requests; null if these go to the devices too
+  std::unique_ptr<LargeCalls> large_calls_;
   std::unique_ptr<CorankServiceImpl> corank_service_;
   std::unique_ptr<MemoryServiceImpl> memory_service_;
   std::unique_ptr<InferenceService> inference_service_;  // null: not served

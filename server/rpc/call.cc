@@ -66,6 +66,19 @@ absl::Status CallBase::CheckSize(size_t bytes) const {
   return ValidateMessageBytes(static_cast<int64_t>(bytes), environment_.limits);
 }
 
+absl::StatusOr<bool> CallBase::AskForTurn(size_t bytes, std::unique_ptr<LargeCalls::Turn>* turn) const {
+  bool begins = false;
+  absl::StatusOr<std::unique_ptr<LargeCalls::Turn>> place = environment_.large_calls->Ask(
+      caller_->tenant, static_cast<int64_t>(bytes), deadline_, [call = call_] { call->Read(); }, &begins);
+  if (!place.ok()) {
+    environment_.metrics->CountRefusal(absl::IsDeadlineExceeded(place.status()) ? Refusal::kLate
+                                                                                : Refusal::kQueueRequests);
+    return place.status();
+  }
+  *turn = *std::move(place);
+  return begins;
+}
+
 absl::Status CallBase::SetOperator(Operator op) {
   record_.op = op;
   has_operator_ = true;
@@ -208,6 +221,11 @@ void UnaryCall::Begin() {
 
 wire::Sink* UnaryCall::OnMessageBegin(size_t size) {
   absl::Status status = CheckSize(size);
+  if (status.ok() && size > static_cast<size_t>(wire::kUnreadBytes) && turn_ == nullptr) {
+    const absl::StatusOr<bool> begins = AskForTurn(size, &turn_);
+    if (begins.ok() && !*begins) return nullptr;
+    status = begins.status();
+  }
   if (status.ok()) status = receiver_.Begin(size);
   if (!status.ok()) {
     is_started_ = true;
@@ -233,7 +251,14 @@ void UnaryCall::OnCancel(const CallStatus& status) {
   Refuse(Incomplete(status));
 }
 
+void UnaryCall::OnDone() {
+  if (turn_ != nullptr && is_answered_) turn_->Answered();
+  turn_.reset();
+  End();
+}
+
 void UnaryCall::Send(const CallStatus& status, const CallId& id, Bytes response) {
+  is_answered_ = status.ok();
   std::optional<Bytes> message;
   if (status.ok()) message = std::move(response);
   call().Finish(status, TrailersOf(id), std::move(message));

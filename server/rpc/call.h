@@ -26,6 +26,7 @@
 #include "server/rpc/active_calls.h"
 #include "server/rpc/gate.h"
 #include "server/rpc/inline_payloads.h"
+#include "server/rpc/large_calls.h"
 #include "server/rpc/message_receiver.h"
 #include "server/rpc/responses.h"
 #include "server/run/stream_options.h"
@@ -52,6 +53,8 @@ struct CallEnvironment {
   ActiveCalls* active_calls = nullptr;
   /// Bounds messages that have not come whole, beside their arrays.
   Budget* buffered = nullptr;
+  /// Outlives the loops that calls run on.
+  LargeCalls* large_calls = nullptr;
   /// For what is to happen later.
   wire::Loop* timers = nullptr;
   /// Closed while the server takes no new requests.
@@ -104,6 +107,9 @@ class CallBase : public Completion {
 
   const CallEnvironment& environment() const { return environment_; }
   wire::Call& call() const { return *call_; }
+  /// For a message of this size, in `turn`. Whether it may come now; if not, the call's Read follows once it may. With
+  /// RetryInfo: it may not come at all.
+  absl::StatusOr<bool> AskForTurn(size_t bytes, std::unique_ptr<LargeCalls::Turn>* turn) const;
   /// For a message of this size. INVALID_ARGUMENT.
   absl::Status CheckSize(size_t bytes) const;
   /// Why the message did not come: counts it.
@@ -156,13 +162,15 @@ class UnaryCall : public wire::Handler, public CallBase {
   void OnMessage() final;
   void OnHalfClose() final;
   void OnCancel(const CallStatus& status) final;
-  void OnDone() final { End(); }
+  void OnDone() final;
 
  private:
   void Send(const CallStatus& status, const CallId& id, Bytes response) final;
 
   MessageReceiver receiver_;
-  bool is_started_ = false;  // or refused
+  std::unique_ptr<LargeCalls::Turn> turn_;  // of a large message
+  bool is_started_ = false;                 // or refused
+  bool is_answered_ = false;
 };
 
 template <typename Request, typename Response>

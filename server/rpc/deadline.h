@@ -7,9 +7,10 @@
 
 namespace corank {
 
-/// A call's deadline on the server's clock, which shows `now`. That of the wire is always the machine's.
+/// A call's deadline on the server's clock, which shows `now`. That of the wire is always the machine's. The call may
+/// have waited for its loop since it arrived.
 inline Instant DeadlineOf(const wire::CallHead& call, Instant now) {
-  return call.deadline == kForever ? kForever : now + (call.deadline - call.arrival);
+  return call.deadline == kForever ? kForever : now + (call.deadline - Clock::Steady().Now());
 }
 
 }  // namespace corank

@@ -77,8 +77,9 @@ class Handler {
  public:
   virtual ~Handler() = default;
   /// After Call::Read: a message of `size` bytes begins. Returns where its bytes go, valid until OnMessage or OnDone.
-  /// Null: the message is not wanted, and the handler has called Finish. The sink knows where a message lies in memory
-  /// before all of it has come, and may ask for less room than the message is long.
+  /// Null: the message is not wanted, and the handler has called Finish; or it is not wanted yet, and the next Read
+  /// asks again. The sink knows where a message lies in memory before all of it has come, and may ask for less room
+  /// than the message is long.
   virtual Sink* OnMessageBegin(size_t size) = 0;
   /// The message is complete.
   virtual void OnMessage() = 0;

@@ -19,8 +19,6 @@ namespace {
 
 // Bytes that are queued for the socket before nghttp2 is asked for more frames.
 constexpr size_t kMostOutput = size_t{1} << 20;
-// Reads of the loop's buffer before other connections have their turn.
-constexpr int kReadsAtOnce = 4;
 constexpr int kEntriesAtOnce = 64;
 constexpr size_t kLongRoom = size_t{64} << 10, kAfterLongRoom = size_t{16} << 10;
 constexpr size_t kTlsRecordBytes = 16 << 10;
@@ -36,7 +34,7 @@ constexpr std::chrono::milliseconds kCrossing = std::chrono::milliseconds(500);
 constexpr size_t kMostAcknowledgements = 100;  // of pings and settings, unsent
 constexpr size_t kMostSettings = 32;           // in a frame
 constexpr size_t kMostContinuations = 8;       // of a head
-constexpr uint64_t kResetBurst = 1000, kResetsPerSecond = 100;
+constexpr uint64_t kNoLimit = uint64_t{1} << 40;
 
 nghttp2_option* MakeOptions() {
   nghttp2_option* options = nullptr;
@@ -48,7 +46,8 @@ nghttp2_option* MakeOptions() {
   nghttp2_option_set_max_outbound_ack(options, kMostAcknowledgements);
   nghttp2_option_set_max_settings(options, kMostSettings);
   nghttp2_option_set_max_continuations(options, kMostContinuations);
-  nghttp2_option_set_stream_reset_rate_limit(options, kResetBurst, kResetsPerSecond);
+  // TakeReset has the limit: this one would cut off callers whose deadlines pass while the server is overloaded.
+  nghttp2_option_set_stream_reset_rate_limit(options, kNoLimit, kNoLimit);
   return options;
 }
 
@@ -93,6 +92,7 @@ Connection::Connection(Environment environment, int fd, std::string peer)
       began_(loop_.now()),
       last_heard_(began_),
       last_call_(began_),
+      resets_counted_(began_),
       output_progress_(began_),
       look_(loop_.NoTimer()) {
   peer_->address = std::move(peer);
@@ -152,7 +152,9 @@ void Connection::Handshake() {
 }
 
 void Connection::Receive() {
-  for (int i = 0; i < kReadsAtOnce; ++i) {
+  // What TLS has read ahead wakes nobody. Other sockets have their turn after one read: calls that run on the loop
+  // would delay them.
+  do {
     absl::Span<char> room, rest;
     const ssize_t read = ReadSome(&room, &rest);
     if (read < 0 && errno == EINTR) continue;
@@ -164,9 +166,8 @@ void Connection::Receive() {
     if (is_lingering_) continue;
     if (direct > 0 && !Feed(room.data(), direct)) return Close();
     if (count > direct && !Feed(rest.data(), count - direct)) return Close();
-    if (tls_ == nullptr && count < room.size() + rest.size()) break;
-  }
-  FlushSoon();
+  } while (tls_ != nullptr);
+  Flush();
 }
 
 ssize_t Connection::ReadSome(absl::Span<char>* room, absl::Span<char>* rest) {
@@ -192,7 +193,9 @@ bool Connection::Feed(const char* data, size_t size) {
 
 void Connection::FlushSoon() {
   if (std::exchange(flush_is_due_, true)) return;
-  loop_.AtEndOfRound([self = shared_from_this()] { self->Flush(); });
+  loop_.AtEndOfRound([self = shared_from_this()] {
+    if (self->flush_is_due_) self->Flush();
+  });
 }
 
 void Connection::Flush() {

@@ -117,6 +117,8 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   // The status and the trailers, after `headers` if there are any.
   void SubmitStatus(StreamCall* call, Headers* headers);
   void TakePing();
+  // Resets that cost the server more than answers would.
+  void TakeReset();
 
   void Handshake();
   void Receive();
@@ -153,6 +155,9 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   const Instant began_;
   Instant last_heard_, last_call_, last_ping_ = {};
   int early_pings_ = 0;
+  static constexpr double kMostResets = 4000;
+  double resets_left_ = kMostResets;  // before the peer is cut off
+  Instant resets_counted_;
   bool pinged_ = false;
   Instant pinged_at_ = {};
   Instant output_progress_;

@@ -16,6 +16,8 @@ namespace {
 // Longest DATA frame to a peer that takes longer ones than HTTP/2's default.
 constexpr int64_t kFrameBytes = 256 << 10;
 constexpr int kEarlyPings = 2;
+// A caller whose deadlines pass resets calls in a burst. Answers earn it more.
+constexpr double kResetsPerSecond = 1000;
 
 nghttp2_nv Pair(absl::string_view name, absl::string_view value) {
   return {reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
@@ -84,7 +86,8 @@ void Connection::AddHeader(StreamCall* call, absl::string_view name, absl::strin
   } else if (name == "grpc-timeout") {
     const std::optional<std::chrono::nanoseconds> timeout = ParseTimeout(value);
     if (timeout) {
-      call->head_.deadline = call->head_.arrival + *timeout;
+      // The caller's clock runs while its bytes wait for a busy loop.
+      call->head_.deadline = loop_.came_since() + *timeout;
     } else {
       call->refusal_ = {kInvalidArgument, "grpc-timeout is not a number of up to eight digits with a unit", ""};
     }
@@ -154,6 +157,9 @@ int Connection::OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* self
         connection.TakePing();
       }
       break;
+    case NGHTTP2_RST_STREAM:
+      connection.TakeReset();
+      break;
     default:
       break;
   }
@@ -191,6 +197,13 @@ void Connection::TakePing() {
   nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
                         NGHTTP2_ENHANCE_YOUR_CALM, reinterpret_cast<const uint8_t*>(kReason.data()), kReason.size());
   nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
+}
+
+void Connection::TakeReset() {
+  const double seconds = std::chrono::duration<double>(loop_.now() - resets_counted_).count();
+  resets_counted_ = loop_.now();
+  resets_left_ = std::min(Connection::kMostResets, resets_left_ + seconds * kResetsPerSecond) - 1;
+  if (resets_left_ < 0) nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 void Connection::Consume(int32_t stream, size_t bytes) {
@@ -335,6 +348,7 @@ int Connection::OnFrameSent(nghttp2_session* session, const nghttp2_frame* frame
   connection.early_pings_ = 0;
   connection.last_ping_ = {};
   const bool ends = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+  if (ends) connection.resets_left_ = std::min(Connection::kMostResets, connection.resets_left_ + 1);
   if (ends && nghttp2_session_get_stream_remote_close(session, frame->hd.stream_id) == 0) {
     nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id, NGHTTP2_NO_ERROR);
   }

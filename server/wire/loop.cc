@@ -14,6 +14,8 @@
 namespace corank::wire {
 namespace {
 
+// A call of epoll_wait that takes longer has waited.
+constexpr std::chrono::microseconds kWaited(200);
 constexpr int kEventsAtOnce = 256;
 // Longer waits end earlier, for timers that are far away.
 constexpr std::chrono::milliseconds kLongestWait = std::chrono::seconds(10);
@@ -125,8 +127,11 @@ void Loop::Serve() {
   pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
   std::array<epoll_event, kEventsAtOnce> events;
   while (!stopping_) {
+    const Instant before = std::chrono::steady_clock::now();
     const int count = epoll_wait(epoll_, events.data(), kEventsAtOnce, MillisecondsToWait());
-    now_ = std::chrono::steady_clock::now();
+    const Instant last_round = std::exchange(now_, std::chrono::steady_clock::now());
+    // Who has waited has waited for something that was not there before.
+    came_since_ = now_ - before >= kWaited ? now_ : last_round;
     for (int i = 0; i < count; ++i) {
       if (events[i].data.ptr != nullptr) {
         static_cast<Watcher*>(events[i].data.ptr)->OnReady(events[i].events);

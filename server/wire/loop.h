@@ -64,6 +64,8 @@ class Loop {
 
   /// The time at which this round began.
   Instant now() const { return now_; }
+  /// What is read in this round has come after this time, except where more had come than one read takes.
+  Instant came_since() const { return came_since_; }
   char* buffer() { return buffer_.get(); }
 
  private:
@@ -75,7 +77,7 @@ class Loop {
   const int epoll_;
   const int wake_;
   const std::unique_ptr<char[]> buffer_;
-  Instant now_;
+  Instant now_, came_since_;
   Timers timers_;
   std::vector<Task> ending_;
   std::vector<std::shared_ptr<Watcher>> forgotten_;  // an event of this round may still name them

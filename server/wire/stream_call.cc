@@ -120,9 +120,8 @@ size_t StreamCall::Parse(absl::string_view bytes) {
   is_parsing_ = true;
   size_t taken = 0;
   while (wants_bytes()) {
-    if (prefix_bytes_ < kPrefixBytes) {
+    if (sink_ == nullptr) {
       const size_t count = std::min(kPrefixBytes - prefix_bytes_, bytes.size() - taken);
-      if (count == 0) break;
       std::memcpy(prefix_ + prefix_bytes_, bytes.data() + taken, count);
       taken += count;
       prefix_bytes_ += count;
@@ -136,7 +135,10 @@ size_t StreamCall::Parse(absl::string_view bytes) {
       }
       message_left_ = Length(prefix_);
       sink_ = handler_->OnMessageBegin(message_left_);
-      if (sink_ == nullptr) break;
+      if (sink_ == nullptr) {
+        wants_message_ = false;
+        break;
+      }
     }
     while (message_left_ > 0 && taken < bytes.size()) {
       const absl::Span<char> room = sink_->Room();
@@ -161,8 +163,8 @@ size_t StreamCall::Parse(absl::string_view bytes) {
 void StreamCall::TakeHalfClose() {
   half_closed_ = true;
   if (is_finished_ || handler_ == nullptr) return;
-  // A message that has begun is asked for, and cannot be completed any more.
-  if (prefix_bytes_ != 0) return EndIncomplete();
+  // A message that is read cannot be completed any more.
+  if (prefix_bytes_ != 0 && wants_message_) return EndIncomplete();
   TakeHeld();
 }
 

@@ -229,7 +229,7 @@ TEST(FramesTest, CutsOffPeersThatPingTooOften) {
 TEST(FramesTest, CutsOffPeersThatResetCallsInAFlood) {
   WireServer server;
   RawPeer peer(server.port());
-  for (int32_t stream = 1; stream < 10000; stream += 2) {
+  for (int32_t stream = 1; stream < 40000; stream += 2) {
     if (!peer.SendHeaders(stream, CallFields("/test/Hang"))) break;
     if (!peer.SendFrame(NGHTTP2_RST_STREAM, 0, stream, std::string("\0\0\0\x08", 4))) break;
   }

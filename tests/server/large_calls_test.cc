@@ -1,0 +1,128 @@
+#include "server/rpc/large_calls.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/base/errors.h"
+#include "tests/server/doubles.h"
+
+namespace corank {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::FakeClock;
+
+constexpr int64_t kBytes = int64_t{1} << 20;
+
+class LargeCallsTest : public ::testing::Test {
+ protected:
+  LargeCallsTest() {
+    LargeCalls::Options options;
+    options.most_turns = 2;
+    options.most_waiting = 4;
+    options.most_waiting_of_one = 3;
+    options.most_time = milliseconds(20);
+    options.most_time_per_mib = milliseconds(1);
+    options.later = [this](std::chrono::nanoseconds, std::function<void()> task) { looks_.push_back(std::move(task)); };
+    calls_ = std::make_unique<LargeCalls>(&clock_, std::move(options));
+  }
+
+  // The turn of a call of this name, which is added to began_ when it begins.
+  std::unique_ptr<LargeCalls::Turn> Ask(const std::string& caller, const std::string& name,
+                                        Instant deadline = kForever) {
+    bool begins = false;
+    auto turn = calls_->Ask(
+        caller, kBytes, deadline, [this, name] { began_.push_back(name); }, &begins);
+    status_ = turn.status();
+    if (!turn.ok()) return nullptr;
+    if (begins) began_.push_back(name);
+    return *std::move(turn);
+  }
+  void Look() {
+    for (auto& look : std::exchange(looks_, {})) look();
+  }
+
+  FakeClock clock_;
+  std::vector<std::function<void()>> looks_;
+  std::vector<std::string> began_;
+  absl::Status status_;
+  std::unique_ptr<LargeCalls> calls_;
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(LargeCallsTest, BeginsAsManyAsThereAreTurns) {
+  auto a = Ask("x", "a"), b = Ask("x", "b"), c = Ask("x", "c");
+  EXPECT_EQ(began_, (Names{"a", "b"}));
+  EXPECT_EQ(calls_->waiting(), 1);
+  a.reset();
+  EXPECT_EQ(began_, (Names{"a", "b", "c"}));
+  b.reset();
+  c.reset();
+  EXPECT_EQ(calls_->turns(), 0);
+  EXPECT_EQ(calls_->waiting(), 0);
+}
+
+TEST_F(LargeCallsTest, TakesCallersInTurn) {
+  auto a = Ask("x", "a"), b = Ask("x", "b");
+  auto x1 = Ask("x", "x1"), x2 = Ask("x", "x2"), y1 = Ask("y", "y1");
+  a.reset();
+  b.reset();
+  x1.reset();
+  EXPECT_EQ(began_, (Names{"a", "b", "y1", "x1", "x2"}));
+}
+
+TEST_F(LargeCallsTest, ForgetsWhoLeavesTheLine) {
+  auto a = Ask("x", "a"), b = Ask("x", "b"), c = Ask("x", "c"), d = Ask("x", "d");
+  c.reset();
+  EXPECT_EQ(calls_->waiting(), 1);
+  a.reset();
+  EXPECT_EQ(began_, (Names{"a", "b", "d"}));
+}
+
+TEST_F(LargeCallsTest, TakesTheTurnFromACallThatIsSlow) {
+  auto a = Ask("x", "a"), b = Ask("x", "b"), c = Ask("x", "c");
+  clock_.Advance(milliseconds(20));
+  Look();
+  EXPECT_EQ(began_, (Names{"a", "b"}));
+  clock_.Advance(milliseconds(1));
+  Look();
+  EXPECT_EQ(began_, (Names{"a", "b", "c"}));
+  a.reset();  // no longer has one
+  EXPECT_EQ(calls_->turns(), 1);
+  EXPECT_TRUE(looks_.empty()) << "nobody waits";
+}
+
+TEST_F(LargeCallsTest, RefusesMoreThanMayWait) {
+  auto a = Ask("x", "a"), b = Ask("x", "b");
+  auto c = Ask("x", "c"), d = Ask("x", "d"), e = Ask("x", "e");
+  EXPECT_EQ(Ask("x", "f"), nullptr);
+  EXPECT_EQ(status_.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReasonOf(status_), v1::ERROR_REASON_QUEUE_FULL);
+  EXPECT_TRUE(HasRetryDelay(status_));
+  auto g = Ask("y", "g");
+  EXPECT_NE(g, nullptr) << "another caller has room";
+  EXPECT_EQ(Ask("z", "h"), nullptr) << "the line is full";
+}
+
+TEST_F(LargeCallsTest, RefusesWhatItsTurnWouldComeTooLateFor) {
+  for (int i = 0; i < 100; ++i) {
+    auto turn = Ask("x", "");
+    clock_.Advance(milliseconds(10));
+    turn->Answered();
+  }
+  auto a = Ask("x", "a", clock_.Now() + milliseconds(1));
+  EXPECT_NE(a, nullptr) << "nobody is before it";
+  auto b = Ask("x", "b");
+  EXPECT_EQ(Ask("x", "c", clock_.Now() + milliseconds(20)), nullptr);
+  EXPECT_EQ(status_.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(ReasonOf(status_), v1::ERROR_REASON_DEADLINE_UNREACHABLE);
+  EXPECT_NE(Ask("x", "d", clock_.Now() + milliseconds(30)), nullptr);
+}
+
+}  // namespace
+}  // namespace corank
