@@ -340,13 +340,8 @@ void LightClient::Connection::SubmitWaiting() {
 
 void LightClient::Connection::GiveUp(const LightCaller::Call& call, absl::Time start) {
   grpc::ByteBuffer nothing;
-  LightAnswer answer;
-  answer.request = call.request;
-  answer.start = start;
-  answer.elapsed = absl::Now() - start;
-  answer.message = &nothing;
-  answer.status = grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "given up by the client");
-  thread_->OnAnswer(answer);
+  const grpc::Status status(grpc::StatusCode::DEADLINE_EXCEEDED, "given up by the client");
+  thread_->OnAnswer({call.request, status, false, &nothing, start, absl::Now() - start});
 }
 
 void LightClient::Connection::Open(const LightCaller::Call& call, absl::Time start) {

@@ -94,7 +94,7 @@ def test_service_bench_measures_corankd_beside_the_echo_server(tmp_path: Path) -
     results = results_of("service_bench", tmp_path / "service.json", "--engine=cpu")
     assert results["machine"].startswith("cpu engine on ")
     rows = results["rows"]
-    assert len(rows) == 8 + 2 * 2 + 7  # two points of each curve
+    assert len(rows) == 9 + 2 * 2 + 7  # two points of each curve
     assert sum(row["row"].startswith("Sort inline by ") for row in rows) == 4
     assert all(row["reference_name"] == "echo server" and row["checked"] for row in rows)
     for row in rows:
@@ -126,8 +126,8 @@ def test_service_bench_lets_the_client_library_sort_over_several_connections(tmp
 def test_overload_bench_loads_the_server_with_kept_arrays_and_with_messages(tmp_path: Path) -> None:
     rows = results_of("overload_bench", tmp_path / "overload.json", "--engine=cpu")["rows"]
     loads = [row for row in rows if row["row"].endswith("answers in time") and "accepted" not in row["row"]]
-    assert [row["n"] for row in loads] == [1 << 14] * 6 + [1 << 10] * 3 + [1 << 14] * 3
-    assert [row["row"].startswith("Open loop, inline") for row in loads] == [False] * 6 + [True] * 6
+    assert [row["n"] for row in loads] == [1 << 14] * 6 + [1 << 10] * 7 + [1 << 14] * 10
+    assert [row["row"].startswith("Open loop, inline") for row in loads] == [False] * 6 + [True] * 17
     for row in loads:
         details = row["details"]
         endings = ("in_time", "wrong", "refused", "late", "failed")

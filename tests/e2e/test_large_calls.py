@@ -35,7 +35,7 @@ def request(seed: int) -> bytes:
 def sort(address: str, message: bytes, timeout: float) -> None:
     options = [("grpc.max_receive_message_length", -1), ("grpc.use_local_subchannel_pool", 1)]
     with grpc.insecure_channel(address, options=options) as channel:
-        call = channel.unary_unary("/corank.v1.CorankService/Sort")
+        call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/corank.v1.CorankService/Sort")
         answer = o.SortResponse.FromString(call(message, timeout=timeout))
     sent = np.frombuffer(o.SortRequest.FromString(message).keys.inline_data, np.uint32)
     assert np.array_equal(np.frombuffer(answer.keys.inline_data, np.uint32), np.sort(sent))
