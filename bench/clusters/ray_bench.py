@@ -3,7 +3,7 @@
 
     scripts/ray.sh bench/clusters/ray_bench.py --corankd build/bin/corankd --out bench/results/cpu/ray.json
 
-The rows are 100 bytes each, as those of sort benchmarks are: an int64 key, a short string, and a payload. All ways take
+Each row has 100 bytes, as in sort benchmarks: an int64 key, a short string, and a payload. All ways take
 turns; each answer of the first round is checked beside sums and neighbours. The machine's other work shows in the
 spread.
 """

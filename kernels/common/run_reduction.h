@@ -158,7 +158,7 @@ auto WithExtreme(KeyType type, bool maximum, Fn&& fn) {
                       [&](auto order) { return fn(MakeLeastValue(order)); });
 }
 
-/// The runs in a node of the tree: those that reach beyond it. Runs within the node are finished.
+/// The runs that cross an edge of a node of the tree. Runs inside the node are complete.
 template <typename Sum>
 struct RunNode {
   Sum lead;       // the values before the first head; all values if there is no head

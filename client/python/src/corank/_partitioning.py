@@ -46,7 +46,7 @@ def _pieces(count: int, parts: int) -> tuple[range, ...]:
 
 
 def plan_of(blocks: int, partitions: int, cores: int, block_bytes: float, merge_bytes: float = MERGE_BYTES) -> Plan:
-    """The tasks for so many blocks of this size, of which one task of a round merges no more than `merge_bytes`.
+    """Plans the tasks for `blocks` blocks; a task of a round merges at most `merge_bytes`.
 
     One block may be more than that, cut into as many pieces as there are partitions.
     """

@@ -97,7 +97,7 @@ def equal_ranges(
 ) -> tuple[Places, Places]:
     """For each row of `needles`, the rows of the sorted table that are equal to it: [lower, upper). By Search.
 
-    With a `step`, it searches every step-th row first, and then only the rows between those that it found.
+    With a `step`, the first search takes every step-th row, and the second only the ranges between its results.
 
     Raises:
         InvalidArgument: the rows that it looks at are not sorted.
