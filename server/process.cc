@@ -125,14 +125,27 @@ int TakeSignal(int signals) {
 // for the thread that serves the metrics.
 [[noreturn]] void ExitAtOnce(int code) { std::_Exit(code); }
 
-// When the device is lost, callers may still wait for calls on the loops of connections. If those threads do not
-// return, the calls end with the connection.
-[[noreturn]] void ExitWithoutDevice(const Server& server, int signals) {
+// Says goodbye to callers. Returns kEvent once they have heard it. Stop has a thread of its own, because it waits for
+// every call, even a stuck one.
+Wake Stop(Server* server, int signals, absl::Time deadline) {
+  static const Event stopped;
+  std::thread([server] {
+    server->Stop();
+    stopped.Set();
+  }).detach();
+  return Wait(signals, stopped, deadline);
+}
+
+// When the device is lost, callers may still wait for calls on the loops of connections, and watchers of health for
+// the news. If those threads do not return, the calls end with the connection.
+[[noreturn]] void ExitWithoutDevice(Server* server, int signals) {
   constexpr absl::Duration kLook = absl::Milliseconds(5);
+  const absl::Time end = absl::Now() + kFarewell;
   const Event never;
-  for (const absl::Time end = absl::Now() + kFarewell; server.active_calls() > 0 && absl::Now() < end;) {
-    if (Wait(signals, never, absl::Now() + kLook) == Wake::kSignal) break;
+  while (server->active_calls() > 0 && absl::Now() < end) {
+    if (Wait(signals, never, absl::Now() + kLook) == Wake::kSignal) ExitAtOnce(kDeviceLost);
   }
+  Stop(server, signals, end);
   ExitAtOnce(kDeviceLost);
 }
 
@@ -150,20 +163,14 @@ int TakeSignal(int signals) {
   server->Drain([&event] { event.Set(); });
   Wake wake = Wait(signals, event, end);
   if (wake == Wake::kEvent && !server->device_lost()) {
-    const Event stopped;
-    // Waits for every call, even a stuck one.
-    std::thread([server, &stopped] {
-      server->Stop();
-      stopped.Set();
-    }).detach();
-    wake = Wait(signals, stopped, std::max(end, absl::Now() + kFarewell));
+    wake = Stop(server, signals, std::max(end, absl::Now() + kFarewell));
     if (wake == Wake::kEvent) {
       logger.Log(LogLevel::kInfo, "stopped", {});
       ExitAtOnce(EXIT_SUCCESS);
     }
   }
   if (wake == Wake::kSignal) ExitOnSecondSignal(*server, signals, logger);
-  if (server->device_lost()) ExitWithoutDevice(*server, signals);
+  if (server->device_lost()) ExitWithoutDevice(server, signals);
   logger.Log(LogLevel::kError, "drain_timed_out", {{"calls", server->active_calls()}});
   std::thread([server] { server->AbortQueued(); }).detach();
   if (Wait(signals, event, absl::Now() + kFarewell) == Wake::kSignal) ExitOnSecondSignal(*server, signals, logger);
@@ -214,7 +221,7 @@ int Serve(const Configuration& configuration, int signals, const EngineWrapper& 
     logger->Log(LogLevel::kInfo, "signal", {{"signal", signal}});
     DrainAndExit(server.get(), signals, event, configuration.drain_timeout, *logger);
   }
-  ExitWithoutDevice(*server, signals);
+  ExitWithoutDevice(server.get(), signals);
 }
 
 int BadConfiguration(const absl::Status& status) {

@@ -126,7 +126,10 @@ TEST(CallsTest, GoesOnWhereAServerIsStartedAgain) {
   EXPECT_EQ(server->server().connections(), 0) << "a connection without calls ends";
   // Nothing polls the channel between calls, so that the first one may meet the closed connection.
   Ask(channel, "/test/Echo", "x");
-  const grpc::Status status = Ask(channel, "/test/Echo", "x").status;
+  grpc::ClientContext context;
+  context.set_wait_for_ready(true);
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  const grpc::Status status = Stream(channel, "/test/Echo", {"x"}, &context).status;
   EXPECT_TRUE(status.ok()) << "the client connects again: " << status.error_message();
 }
 

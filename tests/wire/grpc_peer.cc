@@ -35,7 +35,7 @@ std::shared_ptr<grpc::Channel> Connect(int port, const std::shared_ptr<grpc::Cha
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(-1);
-  return grpc::CreateCustomChannel(absl::StrCat("localhost:", port), credentials, arguments);
+  return grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", port), credentials, arguments);
 }
 
 Answer Stream(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
