@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # All that `make test` does: set-up, lint, build, and the tests of every language. Every step runs, also after one that
-# failed (but nothing after a failed set-up or build); the summary comes last, and the exit code is 1 if a step failed.
+# failed (but nothing after a failed set-up or build); the summary comes last, with what failed, and the exit code is 1
+# if a step failed.
 #
 # BUILD   the build folder (build)
 set -uo pipefail
@@ -10,18 +11,28 @@ python=.deps/venv/bin/python
 
 results=()
 failures=0
+told=$(mktemp)
+trap 'rm -f "$told"' EXIT
+# What a failed step printed of its failures is printed again below the summary: its own place is far above.
+excerpts=
 step() {
   local name=$1 began=$SECONDS outcome=passed
   shift
   printf '\n=== %s\n' "$name"
-  "$@" || outcome=FAILED
-  [ $outcome = passed ] || failures=$((failures + 1))
+  "$@" > >(tee "$told") 2>&1 || outcome=FAILED
+  wait $!
+  if [ $outcome = FAILED ]; then
+    failures=$((failures + 1))
+    excerpts+=$(printf '\n--- %s\n' "$name"
+      grep -a -A 6 -E 'FAILED|: Failure|^E  |[Ee]rror:|says something else' "$told" | tail -n 60)
+  fi
   results+=("$(printf '%-42s %-7s %5d s' "$name" $outcome $((SECONDS - began)))")
   [ $outcome = passed ]
 }
 summary() {
   printf '\n=== summary, %d s in all\n' "$SECONDS"
   printf '  %s\n' "${results[@]}"
+  printf '%s\n' "$excerpts"
   echo "steps: $((${#results[@]} - failures)) passed, $failures failed"
   exit $((failures > 0))
 }
