@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/failure.h"
 #include "client/cli/text_array.h"
+#include "spelling/nearest.h"
 
 namespace corank::cli {
 namespace {

@@ -14,6 +14,7 @@
 #include "client/cli/options.h"
 #include "corank/operators.h"
 #include "corank/types.h"
+#include "spelling/nearest.h"
 
 namespace corank::cli {
 

@@ -12,6 +12,7 @@
 #include "client/cli/failure.h"
 #include "client/cli/session.h"
 #include "client/cli/text.h"
+#include "spelling/nearest.h"
 
 namespace corank::cli {
 namespace {

@@ -17,6 +17,7 @@
 #include "client/cli/help.h"
 #include "client/cli/session.h"
 #include "client/cpp/short_memory.h"
+#include "spelling/nearest.h"
 #include "version/version.h"
 
 namespace corank::cli {

@@ -1,33 +1,17 @@
 #include "client/cli/options.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cli/failure.h"
+#include "spelling/nearest.h"
 
 namespace corank::cli {
 namespace {
-
-/// The smallest number of characters to insert, remove or change between two words (Levenshtein).
-int EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<int> previous(b.size() + 1), current(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) previous[j] = static_cast<int>(j);
-  for (size_t i = 1; i <= a.size(); ++i) {
-    current[0] = static_cast<int>(i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const int replaced = previous[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      current[j] = std::min({previous[j] + 1, current[j - 1] + 1, replaced});
-    }
-    std::swap(previous, current);
-  }
-  return previous[b.size()];
-}
 
 const OptionSpec* Find(const CommandSpec& spec, absl::string_view name) {
   for (const OptionSpec& option : spec.options) {
@@ -52,8 +36,8 @@ absl::Status Unknown(const CommandSpec& spec, absl::string_view word, absl::stri
   const bool is_global = spec.name[0] == 0;
   std::vector<std::string> known;
   for (const OptionSpec& option : spec.options) known.push_back(option.name);
-  if (const std::string nearest = Nearest(name, known); !nearest.empty()) {
-    return UsageError(absl::StrCat("unknown option ", word, "; did you mean --", nearest, "?"));
+  if (const std::string hint = DidYouMean(name, known, "--"); !hint.empty()) {
+    return UsageError(absl::StrCat("unknown option ", word, hint));
   }
   if (is_global) {
     return UsageError(absl::StrCat("unknown option ", word, " before the command; options of a command follow its ",
@@ -190,27 +174,6 @@ absl::StatusOr<std::optional<absl::Duration>> Arguments::GetDuration(absl::strin
         absl::StrCat("--", option, " must be a positive time such as 30s, 1m30s or 500ms, not '", *text, "'"));
   }
   return std::optional<absl::Duration>(duration);
-}
-
-std::string Nearest(absl::string_view typed, const std::vector<std::string>& known) {
-  const std::string word = absl::AsciiStrToLower(typed);
-  std::string nearest;
-  int least = std::max<int>(2, static_cast<int>(word.size()) / 3) + 1;
-  for (const std::string& candidate : known) {
-    const std::string lower = absl::AsciiStrToLower(candidate);
-    const bool is_prefix = word.size() >= 3 && absl::StartsWith(lower, word);
-    const int distance = is_prefix ? 1 : EditDistance(word, lower);
-    if (distance < least && distance < static_cast<int>(candidate.size())) {
-      least = distance;
-      nearest = candidate;
-    }
-  }
-  return nearest;
-}
-
-std::string DidYouMean(absl::string_view word, const std::vector<std::string>& known) {
-  const std::string nearest = Nearest(word, known);
-  return nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?");
 }
 
 }  // namespace corank::cli

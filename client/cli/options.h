@@ -80,12 +80,6 @@ struct CommandLine {
   std::vector<std::string> command_words;  // the words after the command
 };
 
-/// The entry of `known` that `word` most likely means, in any case of letters; empty if none is near.
-std::string Nearest(absl::string_view word, const std::vector<std::string>& known);
-
-/// "; did you mean sort?", or empty if none of `known` is near.
-std::string DidYouMean(absl::string_view word, const std::vector<std::string>& known);
-
 }  // namespace corank::cli
 
 #endif  // CORANK_CLIENT_CLI_OPTIONS_H_

@@ -12,6 +12,7 @@
 #include "client/cli/numbers.h"
 #include "client/cli/options.h"
 #include "client/cli/text.h"
+#include "spelling/nearest.h"
 
 namespace corank::cli {
 namespace {

@@ -14,6 +14,7 @@ Each layer may include only itself and the layers it depends on:
     kernels/include (the public headers of the kernels) -> kernels/common, kernels/cpu, kernels/cuda
     client -> include/corank (the public headers), proto -> kernels/common
     include/corank depends on Abseil only: it is installed, and the rest of the tree is not
+    spelling and version are for server and client; they use Abseil only
 
 Of the kernels, only the engines use Abseil: other projects link the kernels without it.
 
@@ -125,6 +126,12 @@ def public_rule(include: str) -> str | None:
     return None
 
 
+def shared_rule(room: str, include: str) -> str | None:
+    if include.startswith(("absl/", f"{room}/")) or "/" not in include:
+        return None
+    return f"{room}/ may include only the standard library and Abseil"
+
+
 def rule_broken(parts: tuple[str, ...], include: str) -> str | None:
     """The rule that a file at `parts` breaks by this include, or None."""
     if parts[0] == "kernels":
@@ -137,6 +144,8 @@ def rule_broken(parts: tuple[str, ...], include: str) -> str | None:
         return proto_rule(include)
     if parts[0] == "include":
         return public_rule(include)
+    if parts[0] in {"spelling", "version"}:
+        return shared_rule(parts[0], include)
     return None
 
 

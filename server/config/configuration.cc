@@ -19,8 +19,8 @@
 #include "absl/time/time.h"
 #include "server/config/config_file.h"
 #include "server/config/setting.h"
-#include "server/config/suggest.h"
 #include "server/observe/utf8.h"
+#include "spelling/nearest.h"
 
 namespace corank {
 namespace {
@@ -232,8 +232,7 @@ class Reader {
 
   std::string Suggestion(absl::string_view name, absl::string_view prefix) const {
     if (errors_.size() >= kMostErrors) return "";  // it would not be shown, and takes longest
-    const std::string nearest = Nearest(absl::StrReplaceAll(absl::AsciiStrToLower(name), {{"_", "-"}}), Names());
-    return nearest.empty() ? "" : absl::StrCat("; did you mean ", prefix, nearest, "?");
+    return DidYouMean(absl::StrReplaceAll(name, {{"_", "-"}}), Names(), prefix);
   }
 
   void Fail(std::string error) { errors_.push_back(std::move(error)); }

@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "server/config/configuration.h"
 #include "server/config/setting.h"
-#include "server/config/suggest.h"
+#include "spelling/nearest.h"
 
 namespace corank {
 namespace {
@@ -93,10 +93,8 @@ absl::StatusOr<std::string> HelpText(const std::string& name) {
     AppendGroup(text, *group);
   }
   if (found) return text;
-  const std::string nearest = Nearest(name, names);
   return absl::InvalidArgumentError(absl::StrCat("--help: there is no group '", name, "'; groups are ",
-                                                 absl::StrJoin(names, ", "),
-                                                 nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
+                                                 absl::StrJoin(names, ", "), DidYouMean(name, names)));
 }
 
 std::string SettingsText(const Configuration& configuration) {

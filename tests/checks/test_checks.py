@@ -69,6 +69,8 @@ WRONG_INCLUDES = [
     ("include/corank/a.h", "grpcpp/grpcpp.h"),
     ("include/corank/a.h", "client/cpp/job.h"),
     ("include/corank/a.h", "kernels/common/types.h"),
+    ("spelling/a.cc", "client/cli/options.h"),
+    ("version/a.cc", "server/base/clock.h"),
 ]
 
 RIGHT_INCLUDES = [
@@ -97,6 +99,8 @@ RIGHT_INCLUDES = [
     ("client/cpp/a.cc", "corank/client.h"),
     ("include/corank/a.h", "corank/internal/a.h"),
     ("include/corank/a.h", "absl/status/status.h"),
+    ("spelling/a.cc", "spelling/a.h"),
+    ("client/cli/a.cc", "spelling/a.h"),
 ]
 
 

@@ -125,16 +125,6 @@ TEST(Arguments, CountsAndTimesAreChecked) {
   }
 }
 
-TEST(Nearest, FindsSlipsAndPrefixesButNotStrangers) {
-  const std::vector<std::string> known = {"sort", "argsort", "search", "scatter"};
-  EXPECT_EQ(Nearest("srot", known), "sort");
-  EXPECT_EQ(Nearest("sort1", known), "sort");
-  EXPECT_EQ(Nearest("scat", known), "scatter");
-  EXPECT_EQ(Nearest("serch", known), "search");
-  EXPECT_EQ(Nearest("SROT", known), "sort");
-  EXPECT_EQ(Nearest("deploy", known), "");
-}
-
 TEST(Arguments, SwitchesShareAWord) {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"-fqo", "x", "door"}, {"-qfox", "door"}, {"-f", "-q", "-o", "x", "door"}}) {
@@ -244,6 +234,7 @@ TEST(ParseKeyType, TakesAnyCaseOfLetters) {
   }
   EXPECT_EQ(*ParseKeyType("BF16"), KeyType::kBfloat16);
   EXPECT_THAT(std::string(ParseKeyType("flaot32").status().message()), HasSubstr("did you mean float32?"));
+  EXPECT_THAT(std::string(ParseKeyType("unit32").status().message()), HasSubstr("did you mean uint32?"));
 }
 
 TEST(Text, NumbersReadWell) {

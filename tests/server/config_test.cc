@@ -21,7 +21,6 @@
 #include "server/config/config_file.h"
 #include "server/config/configuration.h"
 #include "server/config/setting.h"
-#include "server/config/suggest.h"
 
 namespace corank::testing {
 namespace {
@@ -402,17 +401,6 @@ TEST(ByteCount, ReadsUnitsAndWritesTheLargestThatFits) {
   EXPECT_EQ(AbslUnparseFlag(int64_t{256} << 20), "256MiB");
   EXPECT_EQ(AbslUnparseFlag(1025), "1025");
   EXPECT_EQ(AbslUnparseFlag(0), "0");
-}
-
-TEST(Suggest, CountsLettersAndSwaps) {
-  EXPECT_EQ(EditDistance("lanes", "lanes"), 0);
-  EXPECT_EQ(EditDistance("lane", "lanes"), 1);
-  EXPECT_EQ(EditDistance("lnaes", "lanes"), 1);
-  EXPECT_EQ(EditDistance("", "abc"), 3);
-  EXPECT_EQ(EditDistance("kitten", "sitting"), 3);
-  EXPECT_EQ(Nearest("lnaes", {"listen", "lanes"}), "lanes");
-  EXPECT_EQ(Nearest("color", {"listen", "lanes"}), "");
-  EXPECT_EQ(Nearest(std::string(100000, 'x'), {"lanes"}), "");
 }
 
 TEST(Addresses, ReadIpv6AndNames) {
