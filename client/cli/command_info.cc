@@ -136,7 +136,7 @@ std::string InfoTable(const client::ServerInfo& info, bool all) {
       {"streams", absl::StrCat("chunks of ", BytesText(static_cast<double>(info.max_chunk_bytes)), ", up to ",
                                info.max_parts, " connections")},
       {"out of core over", BytesText(static_cast<double>(info.max_device_bytes) / 2)},
-      {"up for", absl::FormatDuration(info.uptime)},
+      {"up for", absl::FormatDuration(absl::Ceil(info.uptime, absl::Seconds(1)))},
   };
   std::string table;
   for (const auto& [name, value] : rows) absl::StrAppendFormat(&table, "%-17s %s\n", name, value);

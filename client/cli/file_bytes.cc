@@ -46,6 +46,11 @@ FileBytes::~FileBytes() {
   if (mapped_ != nullptr) munmap(const_cast<char*>(mapped_), mapped_size_);
 }
 
+absl::Status CheckReadable(const std::string& path) {
+  if (access(path.c_str(), R_OK) == 0) return absl::OkStatus();
+  return FileError(absl::StrCat("cannot read ", path), errno);
+}
+
 absl::StatusOr<FileBytes> LoadFile(const std::string& path, Progress* progress) {
   const bool is_stream = path == kStandardStream;
   const std::string name = is_stream ? "standard input" : path;

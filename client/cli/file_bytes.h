@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/progress.h"
@@ -33,6 +34,9 @@ class FileBytes {
   size_t mapped_size_ = 0;
   std::string owned_;
 };
+
+/// The FileError that LoadFile would return now because the file is missing or not readable.
+absl::Status CheckReadable(const std::string& path);
 
 /// Maps a regular file. Reads anything else, and "-", standard input, to its end now.
 absl::StatusOr<FileBytes> LoadFile(const std::string& path, Progress* progress);

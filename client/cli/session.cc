@@ -174,7 +174,8 @@ absl::Status Session::AddOutput(const char* option, const std::string& path) {
 }
 
 absl::Status Session::ClaimInput(const std::string& path) {
-  if (path != kStandardStream) return absl::OkStatus();
+  // A missing file is found first: what else the command line lacks depends on what the file is.
+  if (path != kStandardStream) return CheckReadable(path);
   if (stdin_used_) return UsageError("only one input can come from standard input");
   stdin_used_ = true;
   return absl::OkStatus();

@@ -234,6 +234,10 @@ TEST_F(CliFailure, FilesThatDoNotServeAreExitCode3) {
     const char* message;
   } cases[] = {
       {{"sort", Path("none.npy"), "-o", out}, "none.npy: No such file or directory"},
+      {{"sort", Path("none.npy")}, "none.npy: No such file or directory"},
+      {{"sort", Path("none.bin")}, "none.bin: No such file or directory"},
+      {{"sort", Path("none.csv")}, "none.csv: No such file or directory"},
+      {{"merge", Path("good.npy"), Path("none.npy"), "-o", out}, "none.npy: No such file or directory"},
       {{"sort", Path("odd.bin"), "-t", "u32", "-o", out}, "5 bytes, which is not a whole number of elements"},
       {{"sort", Path("big.npy"), "-o", out}, "big-endian; convert it with array.astype('<u4')"},
       {{"sort", Path("half.npy"), "-o", out}, "half.npy: its header says 2 elements"},
