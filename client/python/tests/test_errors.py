@@ -204,10 +204,15 @@ def test_traceback_shows_no_error_of_grpc(fake: FakeServer, fake_client: corank.
         lambda: fake_client.sort(X, retries=0),
         lambda: fake_client.sort(X, retries=0, place="stream"),
         lambda: fake_client.sort(np.zeros(100_000), retries=0, place="inline"),
-        handle.fetch,
     ]
-    for call in calls:
-        if call != handle.fetch:
+    gone: list[Any] = [
+        handle.fetch,
+        handle.delete,
+        lambda: fake_client.delete("x"),
+        lambda: fake_client.stored("x"),
+    ]
+    for call in [*calls, *gone]:
+        if call in calls:
             fake.fail_next(grpc.StatusCode.NOT_FOUND, "the reason")
         with pytest.raises(corank.NotFound) as caught:
             call()
@@ -277,3 +282,14 @@ def test_containers_bound_the_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     memory.most_bytes.cache_clear()
     assert memory.most_bytes() is None
     memory.most_bytes.cache_clear()
+
+
+@pytest.mark.parametrize("operator", ["sort", "argsort", "sort_columns", "argsort_columns"])
+def test_a_limit_that_is_no_count_is_named(fake: FakeServer, fake_client: corank.Client, operator: str) -> None:
+    keys = [X] if operator.endswith("columns") else X
+    with pytest.raises(TypeError, match=r"^limit: must be an integer, is '3' \(str\)$"):
+        getattr(fake_client, operator)(keys, limit="3")
+    with pytest.raises(corank.InvalidArgument, match=r"limit: -1 is less than 0") as caught:
+        getattr(fake_client, operator)(keys, limit=-1)
+    assert caught.value.field == "limit"
+    assert fake.requests == []

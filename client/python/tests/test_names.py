@@ -31,7 +31,7 @@ def public(thing: object) -> list[str]:
 
 
 def test_completion_shows_what_users_call(fake_client: corank.Client) -> None:
-    assert set(dir(corank)) == {*corank.__all__, "aio", "testing"}
+    assert set(dir(corank)) == {*corank.__all__, "aio"}
     assert public(fake_client) == sorted([*OPERATORS, *OTHERS])
     assert public(fake_client.chain()) == [name for name in OPERATORS if not name.startswith("sort_columns")]
     handle = fake_client.store("x", X)
@@ -93,6 +93,10 @@ def test_wrong_names_of_options_are_one_line(fake: FakeServer, fake_client: cora
         with pytest.raises(TypeError) as caught:
             call()
         assert str(caught.value) == text
+    with pytest.raises(TypeError, match=r"^delete\(\) takes no option 'arry'; did you mean 'array'\?$"):
+        fake_client.delete(arry="x")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^search\(\) missing 1 required positional argument: 'needles'$"):
+        fake_client.search(X)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match=r"info\(\) takes no option 'zzz'; it takes deadline, retries, traceparent"):
         fake_client.info(zzz=1)  # type: ignore[call-arg]
     assert fake.requests == []

@@ -148,7 +148,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "aio", "testing"])
+    return sorted([*__all__, "aio"])  # not testing, which is for tests of programs, not for programs
 
 
 for _name in __all__:

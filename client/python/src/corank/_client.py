@@ -31,6 +31,7 @@ from corank._placing import Step
 from corank._regions import SharedArray
 from corank._results import ServerInfo
 from corank._retry import Limit
+from corank._signatures import optionless
 from corank._task import Task, leaves
 from corank._typed import ArrayOperators
 
@@ -178,6 +179,7 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
         """
         return Chain(self._connection, options)
 
+    @optionless
     def empty_shared(self, count: SupportsIndex, dtype: DTypeLike = np.float64) -> NDArray[Any]:
         """Makes an array of zeros in memory that this process shares with the server.
 
@@ -207,6 +209,7 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
         wanted = movable("dtype", np.dtype(dtype))
         return self._connection.regions.allocate(whole("count", count) * wanted.itemsize).view(wanted)
 
+    @optionless
     def share(self, array: ArrayLike) -> SharedArray:
         """Copies an array into shared memory; see `empty_shared`.
 
@@ -256,6 +259,7 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
         """
         return kept.store(self._connection, name, array, expires, dtype, self._connection.settings(options))
 
+    @optionless
     def stored(self, name: str) -> StoredArray:
         """Finds an array that the server keeps.
 
@@ -270,6 +274,7 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
         """
         return kept.find(self._connection, name)
 
+    @optionless
     def arrays(self) -> StoredArrays:
         """Lists the arrays that the server keeps for this caller.
 
@@ -278,6 +283,7 @@ class Client(ArrayOperators, options=CallOptions, result="NDArray"):
         """
         return kept.listed(self._connection)
 
+    @optionless
     def delete(self, array: StoredArray | str) -> None:
         """Has the server forget an array that it keeps.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from corank import _conversion as conversion
 from corank._conversion import Keys
-from corank._elements import MAX_RECORD_BYTES, Dlpack, OnGpu, RemoteArray
+from corank._elements import MAX_RECORD_BYTES, Dlpack, OnGpu, RemoteArray, whole
 from corank._errors import Internal, InvalidArgument
 from corank._task import Output
 from corank._wire import OutgoingArray, OutgoingMessage
@@ -97,9 +97,10 @@ def columns_request(
     """A Sort request without its columns, and these.
 
     Raises:
-        TypeError: a column has no order that corank knows.
+        TypeError: a column has no order that corank knows, or the limit is no integer.
         InvalidArgument: there are no columns, or not as many directions.
     """
+    limit = None if limit is None else whole("limit", limit)
     if len(columns) == 0:
         raise InvalidArgument("columns: at least one is needed", field="key_columns")
     directions = [descending] * len(columns) if isinstance(descending, (bool, np.bool_)) else list(descending)

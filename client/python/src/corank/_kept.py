@@ -17,6 +17,7 @@ from corank._elements import NAMES, TYPES, RemoteArray, storage
 from corank._options import FetchOptions, options_of
 from corank._progress import Display, Progress
 from corank._retry import Limit, Repeat
+from corank._signatures import optionless
 from corank._stream import Sink, Source, chunks
 from corank._text import html_table, size, table
 from corank._wire import decode_chunk, encode_chunk, nested, parts_of
@@ -69,6 +70,7 @@ class StoredArray(RemoteArray):
         """
         return fetch(self._connection, self, self._connection.settings(options))
 
+    @optionless
     def delete(self) -> None:
         """Has the server forget the array.
 

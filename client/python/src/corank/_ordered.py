@@ -13,7 +13,7 @@ from corank import _conversion as conversion
 from corank import _errors as errors
 from corank._columns import KeyColumn, columns_request, sorted_columns
 from corank._conversion import Keys
-from corank._elements import Input
+from corank._elements import Input, whole
 from corank._elements import index_dtype as server_index_dtype
 from corank._options import MERGE_ALGORITHMS, SORT_ALGORITHMS, CallOptions, choice
 from corank._task import A, Operators, Output, Task, one, pair
@@ -70,6 +70,7 @@ def _sorting(
     dtype: DTypeLike | None,
 ) -> _Sorting:
     number = choice("algorithm", algorithm, SORT_ALGORITHMS)
+    limit = None if limit is None else whole("limit", limit)
     if conversion.remote(keys) is None:
         keys = conversion.one_dimensional("keys", keys)
         if keys.dtype.kind in "US":
@@ -292,7 +293,7 @@ class OrderedOperators(Operators[A]):
         request.output = operators.SORT_OUTPUT_INDICES
         parts = [column.part for column in found]
         rows = found[0].rows
-        count = rows if limit is None else min(limit, rows)
+        count = rows if limit is None else min(request.limit, rows)
         indices = indices_output("indices", request, "indices_destination", count, rows - 1, index_dtype)
         task = Task("Sort", "sort", request, parts, [indices], operators.SortResponse, one)
         return self._array(task, options)
