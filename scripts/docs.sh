@@ -9,10 +9,10 @@ cd "$(dirname "$0")/.."
 export NO_MKDOCS_2_WARNING=1
 case ${1:-build} in
   build)
-    .deps/venv/bin/mkdocs build --quiet
+    .deps/venv/bin/python -m mkdocs build --quiet
     echo "docs: build-docs/index.html"
     ;;
-  serve) exec .deps/venv/bin/mkdocs serve --dev-addr 127.0.0.1:8000 ;;
+  serve) exec .deps/venv/bin/python -m mkdocs serve --dev-addr 127.0.0.1:8000 ;;
   *)
     echo "usage: scripts/docs.sh [serve]" >&2
     exit 2
