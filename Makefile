@@ -88,7 +88,7 @@ image-archive: build ## write dist/corank-VERSION-image-oci.tar, an OCI image ma
 
 release: dist ## make all that a release publishes: archive, wheel, sdist, image and SHA256SUMS in dist/
 	@scripts/setup.sh deploy --no-cuda
-	@scripts/release.sh
+	@scripts/release.sh $(BUILD)
 
 bench-kernels: build ## time the kernels beside CUB (needs an NVIDIA GPU)
 	@BUILD=$(BUILD) scripts/bench.sh kernels

@@ -4,11 +4,13 @@
 #   corank-VERSION-linux-x86_64.tar.xz     server, command line, GPU tests and benchmarks (scripts/dist.sh makes it)
 #   corank-VERSION-py3-none-any.whl        the Python client
 #   corank-VERSION.tar.gz                  its source distribution
-#   corank-VERSION-image.tar               the container image, for `docker load` or `podman load`
+#   corank-VERSION-image.tar               the container image, for `docker load` or `podman load`; without buildah
+#                                          corank-VERSION-image-oci.tar, the same for skopeo and registries
 #   SHA256SUMS                             check with `sha256sum -c SHA256SUMS`
 #
 # It also writes proto/released.binpb, with which `make test` compares later contracts.
-# Without buildah on this machine there is no image; the script says so.
+#
+#   scripts/release.sh [BUILD_FOLDER]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,6 +19,8 @@ archive=corank-$version-linux-x86_64.tar.xz
 wheel=corank-$version-py3-none-any.whl
 sdist=corank-$version.tar.gz
 image=corank-$version-image.tar
+image_oci=corank-$version-image-oci.tar
+build=${1:-build}
 
 fail() {
   echo "release: $*" >&2
@@ -24,7 +28,7 @@ fail() {
 }
 
 [ -s "dist/$archive" ] || fail "dist/$archive is missing: run make dist first"
-rm -f "dist/$wheel" "dist/$sdist" "dist/$image" dist/SHA256SUMS
+rm -f "dist/$wheel" "dist/$sdist" "dist/$image" "dist/$image_oci" dist/SHA256SUMS
 .deps/venv/bin/python -m build --outdir dist client/python >dist/python-build.log 2>&1 ||
   { tail -n 30 dist/python-build.log >&2; fail "the Python package does not build"; }
 rm dist/python-build.log
@@ -38,7 +42,9 @@ if command -v buildah >/dev/null; then
   buildah push -q "corank:$version" "docker-archive:dist/$image:corank:$version"
   files+=("$image")
 else
-  echo "release: buildah is not installed: no image"
+  echo "release: buildah is not installed; packing the image from $build"
+  scripts/image_archive.sh "$build"
+  files+=("$image_oci")
 fi
 
 scripts/contract.sh --release
