@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <iterator>
 #include <map>
@@ -201,6 +202,10 @@ class Reader {
         reason = absl::StrCat(": ", own);
       } else if (setting.flag->IsOfType<absl::Duration>()) {
         reason = NoTime(text);
+      } else if (setting.flag->IsOfType<bool>()) {
+        reason = ": it takes true or false";
+      } else if (setting.flag->IsOfType<int32_t>()) {
+        reason = ": it takes a whole number of at most 2147483647";
       }
     } else if (!IsOneLine(setting.flag->CurrentValue())) {
       reason = ": it is not UTF-8, or holds control characters";
