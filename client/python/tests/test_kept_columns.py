@@ -76,8 +76,8 @@ def test_merge_of_1024_arrays_that_are_streams(keeping: corank.Client) -> None:
     rng = np.random.default_rng(2)
     keys = [np.sort(rng.integers(0, 2**16, 33_000, dtype=np.uint16)) for _ in range(1024)]
     joined = np.concatenate(keys)
-    np.testing.assert_array_equal(keeping.merge(keys, place="stream"), np.sort(joined))
+    np.testing.assert_array_equal(keeping.merge(keys, place="stream", deadline=None), np.sort(joined))
     rows = [np.full(each.size, at, np.uint16) for at, each in enumerate(keys)]
-    found = keeping.merge(keys, values=rows, place="stream")
+    found = keeping.merge(keys, values=rows, place="stream", deadline=None)
     np.testing.assert_array_equal(found[0], np.sort(joined))
     np.testing.assert_array_equal(found[1], np.concatenate(rows)[np.argsort(joined, kind="stable")])
