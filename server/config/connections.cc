@@ -11,11 +11,13 @@
 #include "server/config/groups.h"
 
 ABSL_FLAG(int32_t, max_connections, 1024,
-          "Most open connections to --listen, 1 to 1000000. The server closes further ones at once.");
+          "Maximum number of open connections to --listen, 1 to 1000000. The server closes further ones at once.");
 ABSL_FLAG(int32_t, max_streams, 256,
-          "Most concurrent calls on one connection, 1 to 1000000. A client waits with further calls, or opens another "
+          "Maximum number of concurrent calls on one connection, 1 to 1000000. A client waits with further calls, or "
+          "opens another "
           "connection.");
-ABSL_FLAG(corank::ByteCount, max_header_bytes, 16 << 10, "Most bytes of a call's metadata, 1024 to 1048576.");
+ABSL_FLAG(corank::ByteCount, max_header_bytes, 16 << 10,
+          "Maximum size of a call's metadata in bytes, 1024 to 1048576.");
 ABSL_FLAG(corank::ByteCount, max_buffered_bytes, 0,
           "Memory for incomplete messages of all connections together, beside their arrays, which --host-pool-bytes "
           "bounds; at least four times --max-request-bytes. The server refuses calls that exceed it. 0: eight times "

@@ -13,9 +13,9 @@
 #include "server/config/groups.h"
 
 ABSL_FLAG(int32_t, max_queued_requests, 1024,
-          "Most requests that may wait, 1 or more. The server refuses further ones.");
+          "Maximum number of waiting requests, 1 or more. The server refuses further ones.");
 ABSL_FLAG(corank::ByteCount, max_queued_bytes, int64_t{4} << 30,
-          "Most bytes of waiting requests, at least --max-request-bytes.");
+          "Maximum total bytes of waiting requests, at least --max-request-bytes.");
 ABSL_FLAG(corank::ByteCount, direct_bytes, 16 << 10,
           "A request of at most this many bytes, up to 1MiB, runs on the thread that receives it if nothing waits. 0: "
           "none does.");
@@ -29,12 +29,15 @@ ABSL_FLAG(std::vector<std::string>, tenant_weights, {},
           "Shares of tenants that wait at the same priority: NAME=WEIGHT pairs separated by commas, 0.001 to 1000. "
           "Other tenants have weight 1.");
 ABSL_FLAG(int32_t, tenant_max_queued_requests, 0,
-          "Most waiting requests of one tenant. 0: no fixed limit, but a named tenant cannot fill the whole queue.");
-ABSL_FLAG(corank::ByteCount, tenant_max_queued_bytes, 0,
-          "Most bytes of one tenant's waiting requests, at least --max-request-bytes. 0: no fixed limit, as above.");
+          "Maximum number of waiting requests of one tenant. 0: no fixed limit, but a named tenant cannot fill the "
+          "whole queue.");
+ABSL_FLAG(
+    corank::ByteCount, tenant_max_queued_bytes, 0,
+    "Maximum total bytes of one tenant's waiting requests, at least --max-request-bytes. 0: no fixed limit, as above.");
 ABSL_FLAG(int32_t, batch_delay_us, 0,
           "Microseconds that a small request waits for others to form a batch while a lane is free, 0 to 1000000.");
-ABSL_FLAG(corank::ByteCount, batch_bytes, 1 << 20, "Most bytes of the small requests that form one batch, up to 1GiB.");
+ABSL_FLAG(corank::ByteCount, batch_bytes, 1 << 20,
+          "Maximum total bytes of the small requests that form one batch, up to 1GiB.");
 ABSL_FLAG(corank::ByteCount, device_budget_bytes, 0,
           "Memory of each device that running requests may take together, 1MiB or more; further requests wait. 0: nine "
           "tenths of the device's memory, less --kept-bytes. With the CPU engine, 0 means at most nine tenths of half "

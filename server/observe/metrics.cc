@@ -283,7 +283,7 @@ void Metrics::SetOpen(const OpenItems& open) {
 
 void Metrics::SetConnections(absl::string_view port, int limit, int64_t refused) {
   const prometheus::Labels labels = {{"port", std::string(port)}};
-  Gauges(*registry_, "corank_connections_limit", "Most connections that may be open.").Add(labels).Set(limit);
+  Gauges(*registry_, "corank_connections_limit", "Maximum number of open connections.").Add(labels).Set(limit);
   prometheus::Counter& counter =
       Counters(*registry_, "corank_connections_refused_total", "Connections closed because too many were open.")
           .Add(labels);
