@@ -72,7 +72,10 @@ RpcEndpoint::RpcEndpoint(const Options& options, wire::Router router, std::uniqu
       oldest_gives_way_(options.limits.oldest_gives_way),
       server_(options.loops, WireLimits(options.limits), std::move(router),
               [logger, on_failed = options.on_failed_handshake](const wire::Peer& peer) {
-                logger->Log(LogLevel::kInfo, "handshake_failed", {{"peer", peer.address}});
+                constexpr char kEvent[] = "handshake_failed";
+                if (const auto left_out = logger->TakeTurn(LogLevel::kInfo, kEvent)) {
+                  logger->LogInTurn(LogLevel::kInfo, kEvent, {{"peer", peer.address}}, *left_out);
+                }
                 if (on_failed) on_failed();
               }),
       listener_(std::move(listener)) {}

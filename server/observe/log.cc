@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "server/observe/line_writer.h"
 #include "server/observe/utf8.h"
 
@@ -24,7 +28,9 @@ std::string NumberText(const LogField& field) {
   return std::isfinite(real) ? absl::StrCat(real) : "null";
 }
 
-std::string JsonLine(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) {
+using Fields = absl::Span<const LogField>;
+
+std::string JsonLine(LogLevel level, absl::string_view event, Fields fields) {
   std::string line =
       absl::StrCat("{\"time\":\"", absl::FormatTime("%Y-%m-%d%ET%H:%M:%E6SZ", absl::Now(), absl::UTCTimeZone()),
                    "\",\"level\":\"", LogLevelName(level), "\",\"event\":");
@@ -59,7 +65,7 @@ void AppendText(std::string& out, absl::string_view text) {
   }
 }
 
-std::string TextLine(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) {
+std::string TextLine(LogLevel level, absl::string_view event, Fields fields) {
   std::string line = absl::StrFormat(
       "%s %-7s ", absl::FormatTime("%Y-%m-%d %H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone()), LogLevelName(level));
   AppendText(line, event);
@@ -75,8 +81,7 @@ std::string TextLine(LogLevel level, absl::string_view event, std::initializer_l
   return line;
 }
 
-std::string FormatLine(LogFormat format, LogLevel level, absl::string_view event,
-                       std::initializer_list<LogField> fields) {
+std::string FormatLine(LogFormat format, LogLevel level, absl::string_view event, Fields fields) {
   return format == LogFormat::kText ? TextLine(level, event, fields) : JsonLine(level, event, fields);
 }
 
@@ -88,7 +93,7 @@ LineWriter& Stderr() {
   // Long enough for a reader that is only busy.
   constexpr absl::Duration kPatience = absl::Milliseconds(100);
   static LineWriter& writer = *new LineWriter(STDERR_FILENO, kPatience, [](int64_t lost) {
-    return FormatLine(stderr_format, LogLevel::kWarning, "log_lines_lost", {{"lines", lost}});
+    return FormatLine(stderr_format, LogLevel::kWarning, "log_lines_lost", {LogField("lines", lost)});
   });
   return writer;
 }
@@ -100,6 +105,16 @@ std::optional<LogLevel> ParseLogLevel(absl::string_view name) {
     if (name == LogLevelName(level)) return level;
   }
   return std::nullopt;
+}
+
+// Beyond U+FFFF as two surrogates.
+void AppendEscaped(std::string& out, uint32_t code) {
+  if (code > 0xFFFF) {
+    const uint32_t rest = code - 0x10000;
+    absl::StrAppendFormat(&out, "\\u%04x\\u%04x", 0xD800 + (rest >> 10), 0xDC00 + (rest & 0x3FF));
+  } else {
+    absl::StrAppendFormat(&out, "\\u%04x", code);
+  }
 }
 
 void AppendJsonString(std::string& out, absl::string_view text) {
@@ -114,8 +129,8 @@ void AppendJsonString(std::string& out, absl::string_view text) {
       out += c;
     } else if (c == '\n') {
       out += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      absl::StrAppendFormat(&out, "\\u%04x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    } else if (const uint32_t code = CodePointOf(text.substr(0, length)); IsControl(code)) {
+      AppendEscaped(out, code);
     } else {
       out.append(text.data(), length);
     }
@@ -129,11 +144,39 @@ Logger::Logger(LogLevel least, LogFormat format)
           least, [](absl::string_view line) { Stderr().Write(line); }, format) {
   stderr_format = format;
 }
-Logger::Logger(LogLevel least, Sink sink, LogFormat format) : least_(least), format_(format), sink_(std::move(sink)) {}
+Logger::Logger(LogLevel least, Sink sink, LogFormat format)
+    : least_(least), format_(format), sink_(std::move(sink)), limit_(std::make_unique<LogLimit>()) {}
 
 void Logger::Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) const {
   if (!Enabled(level)) return;
   sink_(FormatLine(format_, level, event, fields));
+}
+
+std::optional<int64_t> Logger::TakeTurn(LogLevel level, absl::string_view kind) const {
+  return Enabled(level) ? limit_->Take(kind, std::chrono::steady_clock::now()) : std::nullopt;
+}
+
+void Logger::LogInTurn(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields,
+                       int64_t left_out) const {
+  if (left_out == 0) return Log(level, event, fields);
+  std::vector<LogField> all(fields);
+  all.emplace_back("left_out", left_out);
+  sink_(FormatLine(format_, level, event, all));
+}
+
+std::optional<int64_t> LogLimit::Take(absl::string_view kind, Instant now) {
+  const absl::MutexLock lock(&mutex_);
+  if (kinds_.size() >= kMostKinds && !kinds_.contains(kind)) kinds_.clear();
+  Kind& of = kinds_.try_emplace(kind, Kind{kBurst, now, 0}).first->second;
+  const double seconds = std::chrono::duration<double>(now - of.taken).count();
+  of.left = std::min<double>(kBurst, of.left + seconds * kPerSecond);
+  of.taken = now;
+  if (of.left < 1) {
+    ++of.left_out;
+    return std::nullopt;
+  }
+  --of.left;
+  return std::exchange(of.left_out, 0);
 }
 
 int64_t LostLogLines() { return Stderr().lost(); }

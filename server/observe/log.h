@@ -7,11 +7,16 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "server/base/clock.h"
 
 namespace corank {
 
@@ -25,8 +30,8 @@ std::optional<LogLevel> ParseLogLevel(absl::string_view name);
 
 enum class LogFormat : uint8_t { kJson, kText };
 
-/// Appends text as a quoted JSON string. Invalid UTF-8 becomes U+FFFD, so that a line is valid JSON whatever a caller
-/// sent.
+/// Appends text as a quoted JSON string. Invalid UTF-8 becomes U+FFFD, and control characters (IsControl) are escaped,
+/// so that a line is valid JSON, and harmless on a screen, whatever a caller sent.
 void AppendJsonString(std::string& out, absl::string_view text);
 
 /// A name and a value of a log line. Borrows strings during the call.
@@ -42,6 +47,27 @@ struct LogField {
   std::variant<absl::string_view, int64_t, double> value;
 };
 
+/// Bounds lines that callers can cause as often as they like. Of each kind a burst passes, then some a second.
+/// Thread-safe.
+class LogLimit {
+ public:
+  static constexpr int kBurst = 100, kPerSecond = 10;
+
+  /// Whether a line of this kind may be written now: then the number of lines that were left out since the last one.
+  std::optional<int64_t> Take(absl::string_view kind, Instant now) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  static constexpr size_t kMostKinds = 4096;
+  struct Kind {
+    double left;
+    Instant taken;
+    int64_t left_out;
+  };
+
+  absl::Mutex mutex_;
+  absl::flat_hash_map<std::string, Kind> kinds_ ABSL_GUARDED_BY(mutex_);
+};
+
 /// Thread-safe. Each line is one write.
 class Logger {
  public:
@@ -55,10 +81,18 @@ class Logger {
   bool Enabled(LogLevel level) const { return level >= least_; }
   void Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) const;
 
+  /// For lines that callers can cause as often as they like: whether one of this kind may be written now, and the
+  /// `left_out` for LogInTurn.
+  std::optional<int64_t> TakeTurn(LogLevel level, absl::string_view kind) const;
+  /// After TakeTurn. The line says how many of its kind were left out before it.
+  void LogInTurn(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields,
+                 int64_t left_out) const;
+
  private:
   const LogLevel least_;
   const LogFormat format_;
   const Sink sink_;
+  const std::unique_ptr<LogLimit> limit_;
 };
 
 /// Number of lines for stderr that nobody read, over the whole process.

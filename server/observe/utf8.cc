@@ -1,5 +1,8 @@
 #include "server/observe/utf8.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace corank {
 
 size_t Utf8Length(absl::string_view text) {
@@ -21,6 +24,33 @@ bool IsUtf8(absl::string_view text) {
   while (!text.empty()) {
     const size_t length = Utf8Length(text);
     if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+uint32_t CodePointOf(absl::string_view sequence) {
+  constexpr uint32_t kFirstBits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};  // by length
+  uint32_t code = static_cast<unsigned char>(sequence[0]) & kFirstBits[sequence.size()];
+  for (size_t i = 1; i < sequence.size(); ++i) code = code << 6 | (static_cast<unsigned char>(sequence[i]) & 0x3F);
+  return code;
+}
+
+bool IsControl(uint32_t code_point) {
+  constexpr struct {
+    uint32_t first, last;
+  } kRanges[] = {
+      {0x00, 0x1F},     {0x7F, 0x9F},     {0x061C, 0x061C}, {0x180E, 0x180E}, {0x200B, 0x200F},   {0x2028, 0x202E},
+      {0x2060, 0x206F}, {0xFE00, 0xFE0F}, {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE0FFF},
+  };
+  return std::any_of(std::begin(kRanges), std::end(kRanges),
+                     [code_point](const auto& range) { return range.first <= code_point && code_point <= range.last; });
+}
+
+bool IsPlainText(absl::string_view text) {
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (length == 0 || IsControl(CodePointOf(text.substr(0, length)))) return false;
     text.remove_prefix(length);
   }
   return true;

@@ -3,6 +3,7 @@
 #define CORANK_SERVER_OBSERVE_UTF8_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/strings/string_view.h"
 
@@ -12,6 +13,13 @@ namespace corank {
 size_t Utf8Length(absl::string_view text);
 
 bool IsUtf8(absl::string_view text);
+
+/// The code point of one valid sequence.
+uint32_t CodePointOf(absl::string_view sequence);
+/// Control characters, and characters that reorder, hide or break text on a screen, such as U+0085, U+202E and U+FEFF.
+bool IsControl(uint32_t code_point);
+/// Valid UTF-8 without control characters.
+bool IsPlainText(absl::string_view text);
 
 }  // namespace corank
 

@@ -1,8 +1,11 @@
 #include "server/rpc/request_log.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 
 namespace corank {
@@ -21,6 +24,11 @@ LogLevel LevelOf(absl::StatusCode code) {
   }
 }
 
+// A flood of one tenant's failures, or of one code, hides no others.
+std::string KindOf(const Requester& from, const absl::Status& status) {
+  return absl::StrCat("request_failed ", static_cast<int>(status.code()), " ", from.tenant);
+}
+
 double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
 LogField StageField(const RequestRecord& record, Stage stage) {
@@ -32,37 +40,41 @@ LogField StageField(const RequestRecord& record, Stage stage) {
 void LogFailedRequest(const Logger& logger, const CallId& id, const Requester& from, const RequestRecord& record,
                       const absl::Status& status) {
   const LogLevel level = LevelOf(status.code());
-  if (!logger.Enabled(level)) return;
-  logger.Log(level, "request_failed",
-             {{"request_id", id.request_id},
-              {"trace_id", id.trace.trace_id()},
-              {"span_id", id.trace.span_id()},
-              {"tenant", from.tenant},
-              {"peer", from.peer},
-              {"operator", OperatorName(record.op)},
-              {"code", absl::StatusCodeToString(status.code())},
-              {"field", NamedField(status)},
-              {"message", std::string(status.message())},
-              {"received_bytes", record.received_bytes},
-              {"seconds", Seconds(record.total_ns)},
-              StageField(record, Stage::kValidate),
-              StageField(record, Stage::kQueue)});
+  const std::optional<int64_t> left_out = logger.TakeTurn(level, KindOf(from, status));
+  if (!left_out) return;
+  logger.LogInTurn(level, "request_failed",
+                   {{"request_id", id.request_id},
+                    {"trace_id", id.trace.trace_id()},
+                    {"span_id", id.trace.span_id()},
+                    {"tenant", from.tenant},
+                    {"peer", from.peer},
+                    {"operator", OperatorName(record.op)},
+                    {"code", absl::StatusCodeToString(status.code())},
+                    {"field", NamedField(status)},
+                    {"message", std::string(status.message())},
+                    {"received_bytes", record.received_bytes},
+                    {"seconds", Seconds(record.total_ns)},
+                    StageField(record, Stage::kValidate),
+                    StageField(record, Stage::kQueue)},
+                   *left_out);
 }
 
 void LogFailedCall(const Logger& logger, const CallId& id, const Requester& from, absl::string_view operation,
                    const absl::Status& status) {
   const LogLevel level = LevelOf(status.code());
-  if (!logger.Enabled(level)) return;
-  logger.Log(level, "request_failed",
-             {{"request_id", id.request_id},
-              {"trace_id", id.trace.trace_id()},
-              {"span_id", id.trace.span_id()},
-              {"tenant", from.tenant},
-              {"peer", from.peer},
-              {"operator", operation},
-              {"code", absl::StatusCodeToString(status.code())},
-              {"field", NamedField(status)},
-              {"message", std::string(status.message())}});
+  const std::optional<int64_t> left_out = logger.TakeTurn(level, KindOf(from, status));
+  if (!left_out) return;
+  logger.LogInTurn(level, "request_failed",
+                   {{"request_id", id.request_id},
+                    {"trace_id", id.trace.trace_id()},
+                    {"span_id", id.trace.span_id()},
+                    {"tenant", from.tenant},
+                    {"peer", from.peer},
+                    {"operator", operation},
+                    {"code", absl::StatusCodeToString(status.code())},
+                    {"field", NamedField(status)},
+                    {"message", std::string(status.message())}},
+                   *left_out);
 }
 
 void LogAnsweredRequest(const Logger& logger, const CallId& id, const RequestRecord& record, int64_t slow_ns) {

@@ -1,5 +1,7 @@
 #include "server/security/authenticator.h"
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <utility>
 
@@ -37,7 +39,19 @@ absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Create(const std::
   if (!table.ok()) return table.status();
   absl::MutexLock lock(&authenticator->mutex_);
   authenticator->table_ = *std::move(table);
+  authenticator->WarnIfOpen();
   return authenticator;
+}
+
+void Authenticator::WarnIfOpen() const {
+  struct stat status {};
+  if (stat(tokens_file_.c_str(), &status) != 0 || (status.st_mode & (S_IROTH | S_IWOTH)) == 0) return;
+  const bool is_writable = (status.st_mode & S_IWOTH) != 0;
+  logger_.Log(LogLevel::kWarning, "tokens_file_open",
+              {{"file", tokens_file_},
+               {"message", absl::StrCat("--tokens-file: every user of this machine may ",
+                                        is_writable ? "change it and so name callers" : "read it",
+                                        "; take that right away: chmod o= ", tokens_file_)}});
 }
 
 absl::StatusOr<std::shared_ptr<const TokenTable>> Authenticator::Read(const std::string& tokens_file) {
@@ -69,7 +83,7 @@ absl::StatusOr<std::shared_ptr<const Caller>> Authenticator::Authenticate(const 
     return Unknown("the token is not known to this server, or no longer valid");
   }
   if (table == nullptr) {
-    if (names.empty()) return Unknown("the client certificate contains no name");
+    if (names.empty()) return Unknown("the client certificate contains no name, or one with control characters");
     Caller caller;
     caller.tenant = std::string(names.front());
     return std::make_shared<const Caller>(std::move(caller));
@@ -99,6 +113,7 @@ bool Authenticator::Reload() {
     absl::MutexLock lock(&mutex_);
     table_.swap(*table);
   }
+  WarnIfOpen();
   logger_.Log(LogLevel::kInfo, "tokens_read", {{"file", tokens_file_}, {"credentials", credentials}});
   return true;
 }

@@ -51,6 +51,8 @@ class Authenticator {
       : tokens_file_(std::move(tokens_file)), logger_(*logger) {}
 
   static absl::StatusOr<std::shared_ptr<const TokenTable>> Read(const std::string& tokens_file);
+  // If other users of the machine can read or change the tokens file.
+  void WarnIfOpen() const;
   std::shared_ptr<const TokenTable> table() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string tokens_file_;

@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -15,6 +18,8 @@
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/observe/metrics_endpoint.h"
+#include "server/observe/utf8.h"
+#include "server/rpc/request_log.h"
 #include "server/rpc/responses.h"
 #include "server/wire/call.h"
 
@@ -40,6 +45,58 @@ TEST(Log, KeepsUtf8AndReplacesWhatIsNot) {
   EXPECT_EQ(Json("\xED\xA0\x80"), "\"\\ufffd\\ufffd\\ufffd\"") << "surrogate";
   EXPECT_EQ(Json("\xE2\x82"), "\"\\ufffd\\ufffd\"") << "cut off";
   EXPECT_EQ(Json("\xF4\x90\x80\x80"), "\"\\ufffd\\ufffd\\ufffd\\ufffd\"") << "beyond Unicode";
+}
+
+TEST(Log, EscapesWhatATerminalObeysOrHides) {
+  EXPECT_EQ(Json("a\xC2\x85z\xC2\x9B"
+                 "1m"),
+            "\"a\\u0085z\\u009b1m\"")
+      << "C1 controls";
+  EXPECT_EQ(Json("\xE2\x80\xAE"
+                 "exe\xEF\xBB\xBF"),
+            "\"\\u202eexe\\ufeff\"")
+      << "right to left, no width";
+  EXPECT_EQ(Json("\xF3\xA0\x81\x81"), "\"\\udb40\\udc41\"") << "an invisible tag, as two surrogates";
+  EXPECT_EQ(Json("\xC2\xA0\xE2\x80\x90"), "\"\xC2\xA0\xE2\x80\x90\"") << "neighbours of those";
+}
+
+TEST(Log, PlainTextHasNoControls) {
+  EXPECT_TRUE(IsPlainText("spiffe://example/\xC3\xA4 1"));
+  for (const char* const text : {"a\n", "\x7f", "\xC2\x85", "\xE2\x80\xAE", "\xFF"}) EXPECT_FALSE(IsPlainText(text));
+}
+
+TEST(Log, LeavesOutWhatComesInAFloodAndSaysHowMuch) {
+  LogLimit limit;
+  Instant now{};
+  for (int i = 0; i < LogLimit::kBurst; ++i) EXPECT_EQ(limit.Take("a", now), 0) << i;
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(limit.Take("a", now), std::nullopt);
+  EXPECT_EQ(limit.Take("b", now), 0) << "another kind";
+  now += std::chrono::milliseconds(1000 / LogLimit::kPerSecond);
+  EXPECT_EQ(limit.Take("a", now), 5);
+  EXPECT_EQ(limit.Take("a", now), std::nullopt);
+  now += std::chrono::hours(1);
+  EXPECT_EQ(limit.Take("a", now), 1);
+  for (int i = 1; i < LogLimit::kBurst; ++i) EXPECT_EQ(limit.Take("a", now), 0) << i;
+  EXPECT_EQ(limit.Take("a", now), std::nullopt) << "no more than a burst is saved up";
+}
+
+TEST(Log, AFloodOfFailuresIsBoundedForEachTenantAndCode) {
+  std::string lines;
+  const Logger logger(LogLevel::kInfo, [&lines](absl::string_view line) { lines += std::string(line); });
+  const auto fail = [&](absl::string_view tenant, const absl::Status& status) {
+    LogFailedCall(logger, {}, {tenant, "peer"}, "sort", status);
+  };
+  for (int i = 0; i < 3 * LogLimit::kBurst; ++i) fail("", absl::UnauthenticatedError("wrong token"));
+  const auto count = [&lines] { return std::count(lines.begin(), lines.end(), '\n'); };
+  EXPECT_GE(count(), LogLimit::kBurst);
+  EXPECT_LT(count(), 2 * LogLimit::kBurst);
+  lines.clear();
+  fail("a", absl::UnauthenticatedError("another tenant"));
+  fail("", absl::InvalidArgumentError("another code"));
+  EXPECT_EQ(count(), 2);
+  lines.clear();
+  logger.LogInTurn(LogLevel::kInfo, "event", {{"count", 1}}, 7);
+  EXPECT_THAT(lines, HasSubstr("\"count\":1,\"left_out\":7}\n"));
 }
 
 TEST(Log, ALineIsOneJsonObjectWithAnRfc3339Time) {

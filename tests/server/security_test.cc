@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -149,6 +150,20 @@ TEST_F(AuthenticatorTest, WithoutATokensFileACertificateNamesTheTenant) {
   EXPECT_EQ(Tenant(**made, {{}, {"spiffe://x/node", "node.example"}}), "spiffe://x/node");
   EXPECT_THAT(Tenant(**made, {{"Bearer secret"}, {"node.example"}}), HasSubstr("no tokens"));
   EXPECT_THAT(Tenant(**made, {{}, {}}), HasSubstr("contains no name"));
+}
+
+TEST_F(AuthenticatorTest, WarnsOfATokensFileThatEverybodyMayReadOrChange) {
+  const std::string path = folder_.Write("tokens", absl::StrCat("left ", HashOf("secret"), " all\n"));
+  ASSERT_EQ(chmod(path.c_str(), 0640), 0);
+  auto made = Authenticator::Create(path, &logger_);
+  ASSERT_TRUE(made.ok());
+  EXPECT_THAT(log(), Not(HasSubstr("tokens_file_open")));
+  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  EXPECT_TRUE((*made)->Reload());
+  EXPECT_THAT(log(), AllOf(HasSubstr("tokens_file_open"), HasSubstr("read it"), HasSubstr("chmod o= ")));
+  ASSERT_EQ(chmod(path.c_str(), 0666), 0);
+  made = Authenticator::Create(path, &logger_);
+  EXPECT_THAT(log(), HasSubstr("change it"));
 }
 
 TEST_F(AuthenticatorTest, ReadsTheFileAgainAndKeepsWhatItHasWhereThatIsBroken) {
