@@ -52,6 +52,7 @@ wire::ConnectionLimits WireLimits(const ConnectionLimits& limits) {
   made.max_age = limits.max_age;
   made.age_grace = limits.age_grace;
   made.read_timeout = made.write_timeout = limits.call_idle;
+  made.max_unread_answer_bytes = limits.max_unread_answer_bytes;
   return made;
 }
 

@@ -46,6 +46,9 @@ struct ConnectionLimits {
   /// end; calls still open then get UNAVAILABLE. Clients reconnect. 0: no limit.
   std::chrono::milliseconds max_age = std::chrono::milliseconds(0);
   std::chrono::milliseconds age_grace = std::chrono::seconds(5);
+  /// Bytes of answers that callers leave unread, over all connections. Beyond its share of them a connection's calls
+  /// are refused.
+  int64_t max_unread_answer_bytes = int64_t{32} << 20;
   /// A caller that neither sends a message that is due nor takes its answer for this long loses its call.
   std::chrono::milliseconds call_idle = std::chrono::minutes(1);
 };

@@ -70,6 +70,8 @@ ConnectionLimits Server::MainLimits(const Options& options) {
   ConnectionLimits limits = options.connections;
   limits.max_message_bytes = 2 * options.limits.max_request_bytes;
   limits.call_idle = absl::ToChronoMilliseconds(options.streams.idle_timeout);
+  constexpr int64_t kUnreadShare = 256;  // of the pool, so that unread answers never starve callers of it
+  limits.max_unread_answer_bytes = std::max(limits.max_unread_answer_bytes, options.host_pool.max_bytes / kUnreadShare);
   return limits;
 }
 

@@ -159,6 +159,7 @@ void CallBase::Reply(const absl::Status& reason, Outcome& outcome) {
   Bytes response;
   if (status.ok()) {
     response = Respond(outcome);
+    if (!abandoned_) payloads_ = InlinePayloads();  // the answer may take long to leave
     record_.sent_bytes = static_cast<int64_t>(response.size());
   } else {
     CountIfForbidden(status, environment_.metrics);
@@ -211,8 +212,17 @@ UnaryCall::UnaryCall(const CallEnvironment* environment, std::shared_ptr<wire::C
             Refuse(status);
           }) {}
 
+absl::Status UnaryCall::CheckAnswersTaken() const {
+  constexpr absl::Duration kRetry = absl::Seconds(1);
+  if (!call().MustTakeAnswers()) return absl::OkStatus();
+  return RetryLater(v1::ERROR_REASON_QUOTA_EXCEEDED,
+                    "the caller leaves too many bytes of earlier answers unread on this connection", kRetry);
+}
+
 void UnaryCall::Begin() {
-  if (const absl::Status status = Admit(); !status.ok()) {
+  absl::Status status = Admit();
+  if (status.ok()) status = CheckAnswersTaken();
+  if (!status.ok()) {
     is_started_ = true;
     return Refuse(status);
   }
@@ -221,6 +231,7 @@ void UnaryCall::Begin() {
 
 wire::Sink* UnaryCall::OnMessageBegin(size_t size) {
   absl::Status status = CheckSize(size);
+  if (status.ok()) status = CheckAnswersTaken();
   if (status.ok() && size > static_cast<size_t>(wire::kUnreadBytes) && turn_ == nullptr) {
     const absl::StatusOr<bool> begins = AskForTurn(size, &turn_);
     if (begins.ok() && !*begins) return nullptr;

@@ -166,6 +166,8 @@ class UnaryCall : public wire::Handler, public CallBase {
 
  private:
   void Send(const CallStatus& status, const CallId& id, Bytes response) final;
+  // RESOURCE_EXHAUSTED with RetryInfo: the caller should take its earlier answers first.
+  absl::Status CheckAnswersTaken() const;
 
   MessageReceiver receiver_;
   std::unique_ptr<LargeCalls::Turn> turn_;  // of a large message

@@ -117,6 +117,9 @@ class Call {
   virtual void Post(Loop::Task task) = 0;
   /// How many bytes the caller may send before they are read. Grows only.
   virtual void AllowUnread(int32_t bytes) = 0;
+  /// On the thread of the call's loop: whether the caller's connection leaves so many bytes of answers unread
+  /// (ConnectionLimits::max_unread_answer_bytes) that the server should make no more answers for it.
+  virtual bool MustTakeAnswers() { return false; }
 
  protected:
   CallHead head_;

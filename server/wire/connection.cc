@@ -28,6 +28,12 @@ constexpr std::chrono::milliseconds kLingering = std::chrono::milliseconds(500);
 // Longest DATA frame that peers may send: the longer, the more of it is read at a time.
 constexpr uint32_t kMostFrameBytes = 1 << 20;
 // From the notice that a connection takes no more calls to the refusal of those that crossed it.
+// An answer of which so little was taken for so long counts as unread.
+constexpr std::chrono::milliseconds kUnread = std::chrono::milliseconds(500);
+// Callers that want to read their answers open larger windows than this.
+constexpr size_t kLeastWindow = 16 << 10;
+// Of answers that every connection may leave unread.
+constexpr int64_t kFewUnread = 256 << 10;
 constexpr std::chrono::milliseconds kCrossing = std::chrono::milliseconds(500);
 
 // Floods. Whoever exceeds one of these is cut off.
@@ -292,6 +298,7 @@ void Connection::Look() {
       if (now - call->head_.arrival >= limits_.handshake_timeout) CutOff(call.get(), unsent);
     } else if (call->wants_bytes() && !(call->is_patient_ && call->prefix_bytes_ == 0) &&
                now - call->heard_ >= limits_.read_timeout) {
+  CountUnread();
       call->Refuse(unsent);
     }
   }
@@ -320,6 +327,29 @@ void Connection::EndCalls(const CallStatus& status) {
   if (fd_ < 0 || session_ == nullptr) return;
   is_draining_ = true;
   const auto calls = calls_;
+bool Connection::IsUnread(const StreamCall& call) const {
+  if (!call.is_finished_ || call.outgoing_bytes_ == 0) return false;
+  const bool is_shut =
+      call.sent_bytes_ < kLeastWindow && nghttp2_session_get_stream_remote_window_size(session_, call.stream_) <= 0;
+  return is_shut || loop_.now() - call.progress_ >= kUnread;
+}
+
+void Connection::CountUnread() {
+  int64_t bytes = 0;
+  for (const auto& [stream, call] : calls_) {
+    if (IsUnread(*call)) bytes += static_cast<int64_t>(call->outgoing_bytes_);
+  }
+  *environment_.unread_answer_bytes += bytes - std::exchange(unread_answer_bytes_, bytes);
+}
+
+bool Connection::MustTakeAnswers() {
+  if (session_ == nullptr) return false;
+  // Once in a round, in which most answers leave.
+  if (std::exchange(unread_counted_, loop_.now()) != loop_.now()) CountUnread();
+  const int64_t free = limits_.max_unread_answer_bytes - *environment_.unread_answer_bytes;
+  return unread_answer_bytes_ > std::max(kFewUnread, free);
+}
+
   for (const auto& [stream, call] : calls) call->Refuse(status);
   nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
                         NGHTTP2_NO_ERROR, nullptr, 0);
@@ -349,3 +379,4 @@ void Connection::Close(const CallStatus& reason) {
 }
 
 }  // namespace corank::wire
+  *environment_.unread_answer_bytes -= std::exchange(unread_answer_bytes_, 0);

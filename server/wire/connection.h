@@ -43,6 +43,9 @@ struct ConnectionLimits {
   std::chrono::milliseconds age_grace = std::chrono::seconds(5);
   /// An answer of which nothing could be sent for this long, because the caller does not read it, is dropped.
   std::chrono::milliseconds write_timeout = std::chrono::seconds(30);
+  /// Bytes of finished answers that callers leave unread, over all connections. One connection may leave as many as
+  /// all of them have left over, so that others always find room.
+  int64_t max_unread_answer_bytes = int64_t{32} << 20;
   /// A message that is wanted and of which nothing came for this long ends its call.
   std::chrono::milliseconds read_timeout = std::chrono::seconds(60);
 };
@@ -62,6 +65,7 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
     std::function<void(Connection*)> on_end;
     const std::function<void(const Peer&)>* on_failed_handshake;  // of TLS; may be empty
     std::atomic<int>* open_calls;
+    std::atomic<int64_t>* unread_answer_bytes;  // of all connections
   };
 
   /// Takes the socket, which does not block.
@@ -90,6 +94,7 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   void Send(StreamCall* call);
   void Consume(int32_t stream, size_t bytes);
   void AllowUnread(StreamCall* call, int32_t bytes);
+  bool MustTakeAnswers();
 
   // --- Callbacks of nghttp2.
   static nghttp2_session_callbacks* Callbacks();
@@ -133,6 +138,8 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   bool WriteOut();
   void FlushSoon();
   void Look();
+  bool IsUnread(const StreamCall& call) const;
+  void CountUnread();
 
   const Environment environment_;
   Loop& loop_;
@@ -161,6 +168,8 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   bool pinged_ = false;
   Instant pinged_at_ = {};
   Instant output_progress_;
+  int64_t unread_answer_bytes_ = 0;  // as counted last
+  Instant unread_counted_ = {};
   Instant ends_ = kForever;  // when a connection that is draining is cut off
   Loop::Timer look_;
 };

@@ -322,7 +322,7 @@ int Connection::SendOutgoing(nghttp2_session*, nghttp2_frame* frame, const uint8
   StreamCall* const call = connection.Find(frame->hd.stream_id);
   if (call == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   connection.output_.Copy(head, kFrameHeadBytes);
-  call->progress_ = connection.loop_.now();
+  call->TakeProgress(size);
   call->outgoing_bytes_ -= size;
   while (size > 0) {
     StreamCall::Outgoing& outgoing = call->outgoing_.front();

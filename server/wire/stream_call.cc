@@ -11,6 +11,8 @@ namespace corank::wire {
 namespace {
 
 constexpr size_t kPrefixBytes = 5;
+// A caller that takes less of its answer makes no progress.
+constexpr size_t kLeastProgress = 4 << 10;
 
 std::string Prefix(size_t size) {
   const auto length = static_cast<uint32_t>(size);
@@ -76,6 +78,8 @@ void StreamCall::AllowUnread(int32_t bytes) {
     if (self->connection_ != nullptr) self->connection_->AllowUnread(self.get(), bytes);
   });
 }
+
+bool StreamCall::MustTakeAnswers() { return connection_ != nullptr && connection_->MustTakeAnswers(); }
 
 void StreamCall::SetRead(bool is_patient) {
   if (connection_ == nullptr || is_finished_) return;
@@ -199,6 +203,14 @@ void StreamCall::Queue(Bytes message, bool is_written) {
   if (outgoing_.empty()) progress_ = loop_->now();
   outgoing_bytes_ += outgoing.bytes.size();
   outgoing_.push_back(std::move(outgoing));
+}
+
+void StreamCall::TakeProgress(size_t bytes) {
+  sent_bytes_ += bytes;
+  progress_bytes_ += bytes;
+  if (progress_bytes_ < kLeastProgress) return;
+  progress_bytes_ = 0;
+  progress_ = loop_->now();
 }
 
 void StreamCall::End(CallStatus status, Metadata trailers, std::optional<Bytes> message) {

@@ -28,6 +28,7 @@ class StreamCall final : public Call, public std::enable_shared_from_this<Stream
   void Finish(CallStatus status, Metadata trailers, std::optional<Bytes> message) override;
   void Post(Loop::Task task) override { loop_->Post(std::move(task)); }
   void AllowUnread(int32_t bytes) override;
+  bool MustTakeAnswers() override;
 
  private:
   friend class Connection;
@@ -48,6 +49,8 @@ class StreamCall final : public Call, public std::enable_shared_from_this<Stream
   size_t Parse(absl::string_view bytes);
   void EndIncomplete();
   void Queue(Bytes message, bool is_written);
+  // These bytes leave.
+  void TakeProgress(size_t bytes);
   void End(CallStatus status, Metadata trailers, std::optional<Bytes> message);
   void Cancel(const CallStatus& status);
   void PassDeadline();
@@ -88,7 +91,9 @@ class StreamCall final : public Call, public std::enable_shared_from_this<Stream
   // To send.
   std::deque<Outgoing> outgoing_;
   size_t outgoing_bytes_ = 0;
-  Instant progress_;  // when bytes left last, or began to wait
+  size_t sent_bytes_ = 0;
+  size_t progress_bytes_ = 0;  // that have left since progress_
+  Instant progress_;           // when enough bytes left last, or began to wait
   Metadata initial_;
   bool headers_sent_ = false;
   bool is_finished_ = false;  // its status is on its way

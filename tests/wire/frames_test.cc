@@ -1,7 +1,11 @@
 // Peers that keep to HTTP/2 and not to gRPC, or to neither.
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -188,6 +192,73 @@ TEST(FramesTest, DropsAnswersThatNobodyReads) {
 
 TEST(FramesTest, EndsConnectionsThatSayNothing) {
   ConnectionLimits limits;
+void Ask(RawPeer& peer, int32_t stream, const std::string& message) {
+  peer.SendHeaders(stream, CallFields("/test/Echo"));
+  peer.SendData(stream, Message(message), true);
+}
+
+TEST(FramesTest, MakesNoMoreAnswersForACallerThatLeavesThemUnread) {
+  constexpr int32_t kCalls = 8, kWindow = 1 << 20;
+  ConnectionLimits limits;
+  limits.max_unread_answer_bytes = 300 << 10;
+  WireServer server(limits);
+  RawPeer peer(server.port(), false);
+  peer.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  peer.SendFrame(NGHTTP2_SETTINGS, 0, 0, std::string("\0\x04\0\0\0\0", 6));  // INITIAL_WINDOW_SIZE 0
+  const std::string message(60000, 'x');
+  std::vector<int32_t> refused;
+  for (int32_t stream = 1; stream < 2 * kCalls; stream += 2) {
+    Ask(peer, stream, message);
+    std::optional<Frame> head = peer.Read();
+    while (head && head->type != NGHTTP2_HEADERS) head = peer.Read();
+    ASSERT_TRUE(head);
+    if ((head->flags & NGHTTP2_FLAG_END_STREAM) != 0) refused.push_back(head->stream);
+  }
+  EXPECT_EQ(refused, (std::vector<int32_t>{11, 13, 15})) << "five answers fill the share";
+
+  RawPeer other(server.port());
+  Ask(other, 1, message);
+  EXPECT_EQ(ValueOf(other.ReadCall(1), "grpc-status"), "0") << "another caller has room";
+
+  const std::string grown = {'\0', '\x04', '\0', static_cast<char>(kWindow >> 16), '\0', '\0'};
+  peer.SendFrame(NGHTTP2_SETTINGS, 0, 0, grown);
+  peer.SendFrame(NGHTTP2_WINDOW_UPDATE, 0, 0, grown.substr(2));
+  std::map<int32_t, std::string> answers;
+  for (size_t ended = 0; ended < 5;) {
+    const std::optional<Frame> frame = peer.Read();
+    ASSERT_TRUE(frame);
+    if (frame->type == NGHTTP2_DATA) answers[frame->stream] += frame->payload;
+    if (frame->type == NGHTTP2_HEADERS && (frame->flags & NGHTTP2_FLAG_END_STREAM) != 0) ++ended;
+  }
+  Ask(peer, 2 * kCalls + 1, message);
+  while (answers[2 * kCalls + 1].size() < Message(message).size()) {
+    const std::optional<Frame> frame = peer.Read();
+    ASSERT_TRUE(frame) << "it has taken its answers, so this call is served";
+    if (frame->type == NGHTTP2_DATA) answers[frame->stream] += frame->payload;
+  }
+  for (int32_t stream = 1; stream < 11; stream += 2) EXPECT_EQ(answers[stream], Message(message)) << stream;
+}
+
+TEST(FramesTest, DropsAnswersThatAreTakenByTheByte) {
+  ConnectionLimits limits;
+  limits.write_timeout = milliseconds(300);
+  WireServer server(limits);
+  RawPeer peer(server.port(), false);
+  peer.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  peer.SendFrame(NGHTTP2_SETTINGS, 0, 0, std::string("\0\x04\0\0\0\0", 6));
+  peer.SendHeaders(1, CallFields("/test/Echo"));
+  peer.SendData(1, Message(std::string(60000, 'x')), true);
+  bool is_reset = false;
+  for (const absl::Time end = absl::Now() + absl::Seconds(10); !is_reset && absl::Now() < end;) {
+    peer.SendFrame(NGHTTP2_WINDOW_UPDATE, 0, 1, std::string("\0\0\0\1", 4));
+    absl::SleepFor(absl::Milliseconds(5));
+    const std::optional<Frame> frame = peer.Read(absl::Milliseconds(5));
+    is_reset = frame && frame->type == NGHTTP2_RST_STREAM;
+  }
+  EXPECT_TRUE(is_reset);
+  EXPECT_TRUE(server.seen().AwaitNoHandlers());
+}
+
   limits.handshake_timeout = milliseconds(200);
   WireServer server(limits);
   RawPeer peer(server.port(), false);

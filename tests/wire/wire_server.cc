@@ -25,6 +25,10 @@ class TestHandler : public Handler {
 
   Sink* OnMessageBegin(size_t size) override {
     call_->AllowUnread(1 << 20);
+    if (call_->MustTakeAnswers()) {
+      call_->Finish({kResourceExhausted, "earlier answers are unread", ""});
+      return nullptr;
+    }
     message_ = std::make_unique<Collector>(size);
     return message_.get();
   }
