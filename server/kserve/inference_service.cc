@@ -13,6 +13,7 @@
 #include "server/kserve/models.h"
 #include "server/kserve/region_calls.h"
 #include "server/rpc/credentials.h"
+#include "server/rpc/early_refusal.h"
 #include "server/rpc/small_message.h"
 #include "server/security/permissions.h"
 
@@ -40,6 +41,8 @@ class InferenceServiceImpl final : public InferenceService {
     AddSharedMemory(methods);
     AddCudaMemory(methods);
     methods->Add(kService, "ModelInfer", [this](const std::shared_ptr<wire::Call>& call) {
+      // The message tells the operator.
+      if (std::shared_ptr<wire::Handler> refused = RefuseIfLate(*call, std::nullopt, calls_.metrics)) return refused;
       return BeginUnary<UnaryInfer>(&statistics_, &calls_, call);
     });
     methods->Add(kService, "ModelStreamInfer", [this](const std::shared_ptr<wire::Call>& call) {

@@ -7,6 +7,7 @@
 #include "server/base/errors.h"
 #include "server/model/operator.h"
 #include "server/rpc/credentials.h"
+#include "server/rpc/early_refusal.h"
 #include "server/rpc/execute_call.h"
 #include "server/rpc/request_id.h"
 #include "server/rpc/request_log.h"
@@ -20,6 +21,7 @@ constexpr char kService[] = "corank.v1.CorankService";
 template <typename Request, typename Response>
 void AddOperator(const CallEnvironment* environment, absl::string_view method, Operator op, Methods* methods) {
   methods->Add(kService, method, [environment, op](const std::shared_ptr<wire::Call>& call) {
+    if (std::shared_ptr<wire::Handler> refused = RefuseIfLate(*call, op, environment->metrics)) return refused;
     return BeginUnary<OperatorCall<Request, Response>>(environment, call, op);
   });
 }

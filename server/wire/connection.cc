@@ -1,6 +1,7 @@
 #include "server/wire/connection.h"
 
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -27,13 +28,13 @@ constexpr std::chrono::milliseconds kLookInterval = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kLingering = std::chrono::milliseconds(500);
 // Longest DATA frame that peers may send: the longer, the more of it is read at a time.
 constexpr uint32_t kMostFrameBytes = 1 << 20;
-// From the notice that a connection takes no more calls to the refusal of those that crossed it.
 // An answer of which so little was taken for so long counts as unread.
 constexpr std::chrono::milliseconds kUnread = std::chrono::milliseconds(500);
 // Callers that want to read their answers open larger windows than this.
 constexpr size_t kLeastWindow = 16 << 10;
 // Of answers that every connection may leave unread.
 constexpr int64_t kFewUnread = 256 << 10;
+// From the notice that a connection takes no more calls to the refusal of those that crossed it.
 constexpr std::chrono::milliseconds kCrossing = std::chrono::milliseconds(500);
 
 // Floods. Whoever exceeds one of these is cut off.
@@ -162,18 +163,27 @@ void Connection::Receive() {
   // would delay them.
   do {
     absl::Span<char> room, rest;
+    came_ = arrivals_.CameSince(loop_.came_since());
     const ssize_t read = ReadSome(&room, &rest);
     if (read < 0 && errno == EINTR) continue;
     if (read < 0 && errno == EAGAIN) break;
     if (read <= 0) return Close();
     last_heard_ = loop_.now();
     const auto count = static_cast<size_t>(read);
+    NoteArrivals(count, count < room.size() + rest.size());
     const size_t direct = std::min(count, room.size());
     if (is_lingering_) continue;
     if (direct > 0 && !Feed(room.data(), direct)) return Close();
     if (count > direct && !Feed(rest.data(), count - direct)) return Close();
   } while (tls_ != nullptr);
   Flush();
+}
+
+void Connection::NoteArrivals(size_t read, bool is_all) {
+  if (tls_ != nullptr) return;  // is read to its end in each round
+  int left = 0;
+  if (!is_all && ioctl(fd_, FIONREAD, &left) != 0) left = 0;
+  arrivals_.Take(read, static_cast<size_t>(left), std::chrono::steady_clock::now());
 }
 
 ssize_t Connection::ReadSome(absl::Span<char>* room, absl::Span<char>* rest) {
@@ -288,6 +298,7 @@ void Connection::Look() {
     nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
     FlushSoon();
   }
+  CountUnread();
   const CallStatus unread = Idle("taken", limits_.write_timeout), unsent = Idle("sent", limits_.read_timeout);
   if (!output_.empty() && now - output_progress_ >= limits_.write_timeout) return Close(unread);
   const auto calls = calls_;  // ending one may end others
@@ -298,7 +309,6 @@ void Connection::Look() {
       if (now - call->head_.arrival >= limits_.handshake_timeout) CutOff(call.get(), unsent);
     } else if (call->wants_bytes() && !(call->is_patient_ && call->prefix_bytes_ == 0) &&
                now - call->heard_ >= limits_.read_timeout) {
-  CountUnread();
       call->Refuse(unsent);
     }
   }
@@ -317,16 +327,6 @@ void Connection::Drain() {
   });
 }
 
-void Connection::CutOff(StreamCall* call, CallStatus reason) {
-  call->cut_ = std::move(reason);
-  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, call->stream_, NGHTTP2_CANCEL);
-  FlushSoon();
-}
-
-void Connection::EndCalls(const CallStatus& status) {
-  if (fd_ < 0 || session_ == nullptr) return;
-  is_draining_ = true;
-  const auto calls = calls_;
 bool Connection::IsUnread(const StreamCall& call) const {
   if (!call.is_finished_ || call.outgoing_bytes_ == 0) return false;
   const bool is_shut =
@@ -350,6 +350,16 @@ bool Connection::MustTakeAnswers() {
   return unread_answer_bytes_ > std::max(kFewUnread, free);
 }
 
+void Connection::CutOff(StreamCall* call, CallStatus reason) {
+  call->cut_ = std::move(reason);
+  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, call->stream_, NGHTTP2_CANCEL);
+  FlushSoon();
+}
+
+void Connection::EndCalls(const CallStatus& status) {
+  if (fd_ < 0 || session_ == nullptr) return;
+  is_draining_ = true;
+  const auto calls = calls_;
   for (const auto& [stream, call] : calls) call->Refuse(status);
   nghttp2_submit_goaway(session_, NGHTTP2_FLAG_NONE, nghttp2_session_get_last_proc_stream_id(session_),
                         NGHTTP2_NO_ERROR, nullptr, 0);
@@ -375,8 +385,8 @@ void Connection::Close(const CallStatus& reason) {
   close(std::exchange(fd_, -1));
   nghttp2_session_del(std::exchange(session_, nullptr));
   for (auto& [stream, call] : std::exchange(calls_, {})) call->Done(reason);
+  *environment_.unread_answer_bytes -= std::exchange(unread_answer_bytes_, 0);
   environment_.on_end(this);
 }
 
 }  // namespace corank::wire
-  *environment_.unread_answer_bytes -= std::exchange(unread_answer_bytes_, 0);

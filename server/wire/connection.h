@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "server/wire/arrivals.h"
 #include "server/wire/loop.h"
 #include "server/wire/output.h"
 #include "server/wire/stream_call.h"
@@ -122,11 +123,13 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   // The status and the trailers, after `headers` if there are any.
   void SubmitStatus(StreamCall* call, Headers* headers);
   void TakePing();
-  // Resets that cost the server more than answers would.
-  void TakeReset();
+  // Resets that cost the server more than answers would. `call`: null if it has ended.
+  void TakeReset(const StreamCall* call);
 
   void Handshake();
   void Receive();
+  // After a read of as many bytes as were asked for, or of all that were there.
+  void NoteArrivals(size_t read, bool is_all);
   // Reads into the memory of the message whose DATA frame is under way, and beyond it into the loop's buffer. As read.
   ssize_t ReadSome(absl::Span<char>* room, absl::Span<char>* rest);
   // All is said: waits for the peer to say so too.
@@ -168,6 +171,8 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   bool pinged_ = false;
   Instant pinged_at_ = {};
   Instant output_progress_;
+  Arrivals arrivals_{began_};
+  Instant came_ = began_;            // what is being read has come after this
   int64_t unread_answer_bytes_ = 0;  // as counted last
   Instant unread_counted_ = {};
   Instant ends_ = kForever;  // when a connection that is draining is cut off

@@ -8,6 +8,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/clock.h"
 #include "server/wire/connection.h"
 
 namespace corank::wire {
@@ -18,6 +19,8 @@ constexpr int64_t kFrameBytes = 256 << 10;
 constexpr int kEarlyPings = 2;
 // A caller whose deadlines pass resets calls in a burst. Answers earn it more.
 constexpr double kResetsPerSecond = 1000;
+// Callers with a shorter timeout reset calls as fast as those without one.
+constexpr std::chrono::milliseconds kLeastTimeout(2);
 
 nghttp2_nv Pair(absl::string_view name, absl::string_view value) {
   return {reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
@@ -54,6 +57,7 @@ int Connection::OnBeginHeaders(nghttp2_session* session, const nghttp2_frame* fr
   auto& connection = *static_cast<Connection*>(self);
   const int32_t stream = frame->hd.stream_id;
   auto call = std::make_shared<StreamCall>(connection.environment_.loop, &connection, stream, connection.peer_);
+  call->head_.arrival = connection.came_;
   nghttp2_session_set_stream_user_data(session, stream, call.get());
   connection.calls_.emplace(stream, std::move(call));
   return 0;
@@ -87,7 +91,7 @@ void Connection::AddHeader(StreamCall* call, absl::string_view name, absl::strin
     const std::optional<std::chrono::nanoseconds> timeout = ParseTimeout(value);
     if (timeout) {
       // The caller's clock runs while its bytes wait for a busy loop.
-      call->head_.deadline = loop_.came_since() + *timeout;
+      call->head_.deadline = came_ + *timeout;
     } else {
       call->refusal_ = {kInvalidArgument, "grpc-timeout is not a number of up to eight digits with a unit", ""};
     }
@@ -158,7 +162,7 @@ int Connection::OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* self
       }
       break;
     case NGHTTP2_RST_STREAM:
-      connection.TakeReset();
+      connection.TakeReset(connection.Find(frame->hd.stream_id));
       break;
     default:
       break;
@@ -199,7 +203,12 @@ void Connection::TakePing() {
   nghttp2_session_terminate_session(session_, NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
-void Connection::TakeReset() {
+void Connection::TakeReset(const StreamCall* call) {
+  // A caller whose deadline has passed gives up, and had to wait for that: no flood, as long as it reads.
+  if (call != nullptr && output_.empty() && call->head_.deadline - call->head_.arrival >= kLeastTimeout &&
+      IsShortBefore(call->head_.deadline, call->head_.arrival, came_)) {
+    return;
+  }
   const double seconds = std::chrono::duration<double>(loop_.now() - resets_counted_).count();
   resets_counted_ = loop_.now();
   resets_left_ = std::min(Connection::kMostResets, resets_left_ + seconds * kResetsPerSecond) - 1;

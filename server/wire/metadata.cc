@@ -50,11 +50,14 @@ std::string EncodeBinary(absl::string_view bytes) {
 
 std::string EncodeMessage(absl::string_view message) {
   constexpr char kDigits[] = "0123456789ABCDEF";
+  const auto is_plain = [](char letter) { return letter >= 0x20 && letter <= 0x7e && letter != '%'; };
+  // Most are plain, and refusals of a flood must be cheap.
+  if (std::all_of(message.begin(), message.end(), is_plain)) return std::string(message);
   std::string encoded;
   encoded.reserve(message.size());
   for (const char letter : message) {
     const auto code = static_cast<unsigned char>(letter);
-    if (code >= 0x20 && code <= 0x7e && letter != '%') {
+    if (is_plain(letter)) {
       encoded += letter;
       continue;
     }

@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/wire/arrivals.h"
 #include "tests/wire/raw_peer.h"
 #include "tests/wire/wire_server.h"
 
@@ -190,8 +192,6 @@ TEST(FramesTest, DropsAnswersThatNobodyReads) {
   EXPECT_TRUE(server.seen().AwaitNoHandlers());
 }
 
-TEST(FramesTest, EndsConnectionsThatSayNothing) {
-  ConnectionLimits limits;
 void Ask(RawPeer& peer, int32_t stream, const std::string& message) {
   peer.SendHeaders(stream, CallFields("/test/Echo"));
   peer.SendData(stream, Message(message), true);
@@ -259,6 +259,8 @@ TEST(FramesTest, DropsAnswersThatAreTakenByTheByte) {
   EXPECT_TRUE(server.seen().AwaitNoHandlers());
 }
 
+TEST(FramesTest, EndsConnectionsThatSayNothing) {
+  ConnectionLimits limits;
   limits.handshake_timeout = milliseconds(200);
   WireServer server(limits);
   RawPeer peer(server.port(), false);
@@ -306,6 +308,78 @@ TEST(FramesTest, CutsOffPeersThatResetCallsInAFlood) {
   }
   EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
   EXPECT_TRUE(server.seen().AwaitNoHandlers());
+}
+
+TEST(FramesTest, CutsOffFloodsOfResetsWhateverTheirTimeout) {
+  for (const char* const timeout : {"1n", "100u", "5m", "1S"}) {
+    WireServer server;
+    RawPeer peer(server.port());
+    Fields fields = CallFields("/test/Hang");
+    fields.emplace_back("grpc-timeout", timeout);
+    for (int32_t stream = 1; stream < 40000; stream += 2) {
+      if (!peer.SendHeaders(stream, fields)) break;
+      if (!peer.SendFrame(NGHTTP2_RST_STREAM, 0, stream, std::string("\0\0\0\x08", 4))) break;
+    }
+    EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10))) << timeout;
+  }
+}
+
+TEST(FramesTest, KeepsPeersThatResetCallsAtTheirDeadlines) {
+  constexpr int kWaves = 40, kAtOnce = 200;  // more than kMostResets and kResetsPerSecond allow
+  WireServer server;
+  RawPeer peer(server.port());
+  Fields fields = CallFields("/test/Hang");
+  fields.emplace_back("grpc-timeout", "40m");
+  int32_t stream = 1;
+  for (int wave = 0; wave < kWaves; ++wave) {
+    const int32_t first = stream;
+    for (int i = 0; i < kAtOnce; ++i, stream += 2) ASSERT_TRUE(peer.SendHeaders(stream, fields));
+    // Within the last tenth, before the server ends them.
+    absl::SleepFor(absl::Milliseconds(37));
+    for (int32_t i = first; i < stream; i += 2) {
+      ASSERT_TRUE(peer.SendFrame(NGHTTP2_RST_STREAM, 0, i, std::string("\0\0\0\x08", 4)));
+    }
+    while (peer.Read(absl::ZeroDuration())) continue;
+  }
+  peer.SendHeaders(stream, CallFields("/test/Echo"));
+  peer.SendData(stream, Message("abc"), true);
+  std::optional<Frame> frame = peer.Read();
+  while (frame && !(frame->type == NGHTTP2_DATA && frame->stream == stream)) frame = peer.Read();
+  EXPECT_TRUE(frame) << "the connection lives";
+}
+
+TEST(ArrivalsTest, DatesWhatWasThereAndNotRead) {
+  const Instant began{};
+  const auto at = [began](int ms) { return began + milliseconds(ms); };
+  Arrivals arrivals(began);
+  EXPECT_EQ(arrivals.CameSince(at(3)), at(3));
+  arrivals.Take(100, 0, at(5));
+  EXPECT_EQ(arrivals.CameSince(at(4)), at(5)) << "the socket was empty then";
+  arrivals.Take(100, 250, at(20));
+  EXPECT_EQ(arrivals.CameSince(at(19)), at(5)) << "250 bytes had come before 20";
+  arrivals.Take(100, 200, at(30));
+  EXPECT_EQ(arrivals.CameSince(at(29)), at(5)) << "150 of the 250 bytes are left";
+  arrivals.Take(150, 50, at(40));
+  EXPECT_EQ(arrivals.CameSince(at(39)), at(20)) << "the last 50 bytes came between 20 and 30";
+  arrivals.Take(50, 0, at(50));
+  EXPECT_EQ(arrivals.CameSince(at(60)), at(60));
+}
+
+TEST(FramesTest, CountsTheTimeThatBytesWaitForABusyLoop) {
+  WireServer server;
+  RawPeer peer(server.port());
+  peer.SendHeaders(1, CallFields("/test/Block"));
+  peer.SendData(1, Message(""), true);
+  server.seen().blocked.WaitForNotification();
+  peer.SendHeaders(3, CallFields("/test/Age"));
+  peer.SendData(3, Message(""), true);
+  constexpr int kWait = 50;
+  absl::SleepFor(absl::Milliseconds(kWait));
+  server.seen().unblock.Notify();
+  const std::string answer = ValueOf(peer.ReadCall(3), ":data");
+  int age = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(answer.substr(std::min<size_t>(5, answer.size())), &age)) << answer;
+  EXPECT_GE(age, kWait);
 }
 
 TEST(FramesTest, CutsOffEndlessHeads) {

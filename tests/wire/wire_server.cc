@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -24,11 +25,11 @@ class TestHandler : public Handler {
   ~TestHandler() override { --seen_.handlers; }
 
   Sink* OnMessageBegin(size_t size) override {
-    call_->AllowUnread(1 << 20);
     if (call_->MustTakeAnswers()) {
       call_->Finish({kResourceExhausted, "earlier answers are unread", ""});
       return nullptr;
     }
+    call_->AllowUnread(1 << 20);
     message_ = std::make_unique<Collector>(size);
     return message_.get();
   }
@@ -97,6 +98,30 @@ class Hang final : public TestHandler {
   using TestHandler::TestHandler;
   void Take(absl::string_view) override {}
   void OnHalfClose() override {}
+};
+
+// Occupies its loop until the test lets it go.
+class Block final : public TestHandler {
+ public:
+  Block(std::shared_ptr<Call> call, Seen* seen) : TestHandler(std::move(call), seen), seen_(*seen) {}
+  void Take(absl::string_view) override {
+    seen_.blocked.Notify();
+    seen_.unblock.WaitForNotification();
+    call().Finish({});
+  }
+
+ private:
+  Seen& seen_;
+};
+
+// Answers how many milliseconds ago the call arrived.
+class Age final : public TestHandler {
+ public:
+  using TestHandler::TestHandler;
+  void Take(absl::string_view) override {
+    const auto age = std::chrono::steady_clock::now() - call().head().arrival;
+    call().Finish({}, {}, Bytes(absl::StrCat(std::chrono::duration_cast<std::chrono::milliseconds>(age).count())));
+  }
 };
 
 class Fail final : public TestHandler {
@@ -189,6 +214,8 @@ std::shared_ptr<Handler> WireServer::Route(const std::shared_ptr<Call>& call) {
   if (path == "/test/Total") return std::make_shared<Total>(call, &seen_);
   if (path == "/test/Copies") return std::make_shared<Copies>(call, &seen_);
   if (path == "/test/Hang") return std::make_shared<Hang>(call, &seen_);
+  if (path == "/test/Block") return std::make_shared<Block>(call, &seen_);
+  if (path == "/test/Age") return std::make_shared<Age>(call, &seen_);
   if (path == "/test/Fail") return std::make_shared<Fail>(call, &seen_);
   if (path == "/test/Names") return std::make_shared<Names>(call, &seen_);
   return nullptr;

@@ -11,6 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/wire/server.h"
@@ -22,6 +23,7 @@ struct Seen {
   std::atomic<int> handlers{0};  // that are alive
   std::atomic<int> done{0};
   std::atomic<int64_t> received_bytes{0};
+  absl::Notification blocked, unblock;  // of the one call of /test/Block
 
   void AddCancel(const CallStatus& status) ABSL_LOCKS_EXCLUDED(mutex) {
     absl::MutexLock lock(&mutex);
