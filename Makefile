@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-conformance test-chart test-asan test-tsan test-peers test-ray test-perf-analyzer compile-architectures soak fuzz lint format docs dist image image-archive release bench-kernels bench-engine bench-service bench-clients bench-places bench-sizes bench-overload bench-ray clean
+.PHONY: help demo build test test-python-matrix test-conformance test-chart test-asan test-tsan test-peers test-hostile test-ray test-perf-analyzer compile-architectures soak fuzz lint format docs dist image image-archive release bench-kernels bench-engine bench-service bench-clients bench-places bench-sizes bench-overload bench-ray clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -41,6 +41,9 @@ test-chart: ## test the Helm chart with helm and helm-unittest, which it compile
 
 test-peers: build ## run gRPC's interoperability client and h2spec against the server's HTTP/2 (needs Go)
 	@.deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/peers
+
+test-hostile: build ## attack the server's HTTP/2 in 21 ways beside a caller, and bound what each attack takes (3 minutes)
+	@scripts/hostile.sh $(BUILD)
 
 test-ray: build ## test corank.ray and corank.dask on local clusters that lose workers, nodes and servers (needs 4 GB)
 	@CORANKD=$(CURDIR)/$(BUILD)/bin/corankd scripts/ray.sh -m pytest -q -p no:cacheprovider tests/clusters

@@ -41,7 +41,7 @@ mypy=(mypy --config-file client/python/pyproject.toml)
 mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py' 'examples/*.py' 'client/*conformance/*.py' ':!tests/reliability' ':!tests/kserve' ':!tests/clusters' ':!bench/clients/triton_program.py')
 mapfile -t reliability < <(files 'tests/reliability/*.py')
 check "mypy --strict, client/python" "${mypy[@]}" client/python/src client/python/tests
-check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:client/python/tests:client/conformance:tests/reliability:tests/e2e:tests/deploy:bench/report:bench/places:bench/clients:bench/clusters:scripts/checks:scripts/docs "${mypy[@]}" "${scripts[@]}"
+check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:client/python/tests:client/conformance:tests/reliability:tests/e2e:tests/deploy:tests/hostile:bench/report:bench/places:bench/clients:bench/clusters:scripts/checks:scripts/docs "${mypy[@]}" "${scripts[@]}"
 check "mypy --strict, tests/reliability" env MYPYPATH=client/python:client/python/tests:tests/reliability "${mypy[@]}" "${reliability[@]}"
 check "mypy --strict, tests/clusters" env MYPYPATH=client/python/src:tests/clusters "${mypy[@]}" tests/clusters
 # tritonclient has no types, and is in an environment of its own.
