@@ -97,6 +97,15 @@ def test_wrong_names_of_options_are_one_line(fake: FakeServer, fake_client: cora
         fake_client.delete(arry="x")  # type: ignore[call-arg]
     with pytest.raises(TypeError, match=r"^search\(\) missing 1 required positional argument: 'needles'$"):
         fake_client.search(X)  # type: ignore[call-overload]
+    for name, arguments, text in [
+        ("sort", [X, X], "sort() takes only keys by position; give what follows by name"),
+        ("merge", [X, X], "merge() takes only keys by position, as one list; give what follows by name"),
+        ("search", [X, X, X], "search() takes only haystack and needles by position; give what follows by name"),
+        ("arrays", [X], "arrays() takes no argument without a name"),
+    ]:
+        with pytest.raises(TypeError) as caught:
+            getattr(fake_client, name)(*arguments)
+        assert str(caught.value) == text
     with pytest.raises(TypeError, match=r"info\(\) takes no option 'zzz'; it takes deadline, retries, traceparent"):
         fake_client.info(zzz=1)  # type: ignore[call-arg]
     assert fake.requests == []
@@ -168,8 +177,8 @@ def example_client() -> Iterator[corank.Client]:
 
 @pytest.mark.parametrize("name", [*OPERATORS, *OTHERS])
 def test_examples_in_the_help_run_as_printed(example_client: corank.Client, name: str) -> None:
-    if "columns" in name and not os.environ.get("CORANKD"):
-        pytest.skip("CORANKD is not set, and the double sorts no columns")
+    if ("columns" in name or name == "health") and not os.environ.get("CORANKD"):
+        pytest.skip("CORANKD is not set, and the double neither sorts columns nor has a health service")
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
     for example in finder.find(getattr(corank.Client, name), name, globs={"client": example_client, "np": np}):
         runner.run(example)

@@ -7,7 +7,7 @@ import functools
 import inspect
 import re
 import textwrap
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Callable, TypeVar
 
 from corank import _errors as errors
@@ -43,6 +43,16 @@ def unknown_option(function: str, given: str, known: Collection[str], elsewhere:
     return TypeError(f"{function}() takes no option {given!r}; {advice}")
 
 
+def too_many(function: str, names: Sequence[str], last_type: str) -> TypeError:
+    """The error for more arguments without a name than a function takes."""
+    names = [name for name in names if name != "self"]
+    if not names:
+        return TypeError(f"{function}() takes no argument without a name")
+    listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    as_list = ", as one list" if len(names) == 1 and last_type.startswith("Sequence") else ""
+    return TypeError(f"{function}() takes only {listed} by position{as_list}; give what follows by name")
+
+
 def taking(
     options: Mapping[str, Any],
     help_of: Mapping[str, str],
@@ -74,12 +84,16 @@ def taking(
             for name, annotation in options.items()
         ]
         known = frozenset(parameter.name for parameter in named) - {"self"}
+        positional = [each for each in named if each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        most = len(positional)
 
         @functools.wraps(function)
         def checked(*arguments: Any, **given: Any) -> Any:
             for name in given:
                 if name not in known:
                     raise unknown_option(function.__name__, name, known, elsewhere)
+            if len(arguments) > most:
+                raise too_many(function.__name__, [each.name for each in positional], str(positional[-1].annotation))
             try:
                 return function(*arguments, **given)
             except errors.CorankError as error:
