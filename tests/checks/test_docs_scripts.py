@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts" / "docs"))
@@ -62,10 +64,26 @@ def test_the_metrics_page_has_what_the_monitoring_page_explains() -> None:
     assert set(metrics.metrics()) == names
 
 
+def a_page(path: str) -> Any:
+    """A page as MkDocs passes it."""
+    return SimpleNamespace(file=SimpleNamespace(src_uri=path), meta={})
+
+
+def test_search_shows_guides_before_decisions() -> None:
+    boosts = []
+    for path in ("guides/cli.md", "architecture.md", "decisions/0001-one-engine-interface.md"):
+        assert (ROOT / "docs" / path).exists()
+        page = a_page(path)
+        hooks.on_page_markdown("", page)
+        boosts.append(page.meta.get("search", {"boost": 1})["boost"])
+    assert boosts == sorted(boosts, reverse=True)
+    assert len(set(boosts)) == 3
+
+
 def test_fences_lose_what_only_the_check_reads() -> None:
     page = '```sh no-run reason="a GPU"\nx\n```\n```python fails\n```\n```text output\n```\n```cpp title="a.cc"\n```\n'
     plain = '```sh\nx\n```\n```python\n```\n```text\n```\n```cpp title="a.cc"\n```\n'
-    assert hooks.on_page_markdown(page) == plain
+    assert hooks.on_page_markdown(page, a_page("guides/x.md")) == plain
 
 
 def test_help_becomes_pages(tmp_path: Path) -> None:
