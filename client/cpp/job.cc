@@ -430,6 +430,8 @@ const v1::RequestStats* StatsOf(const v1::OperationResult& result) {
       return &result.load_balance().stats();
     case v1::OperationResult::kSearch:
       return &result.search().stats();
+    case v1::OperationResult::kGroup:
+      return &result.group().stats();
     case v1::OperationResult::RESULT_NOT_SET:
       return nullptr;
   }

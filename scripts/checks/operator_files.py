@@ -23,8 +23,11 @@ MOST_FILES = {
     "ScatterIntervals": 4,
     "LoadBalance": 7,
     "Search": 10,
+    "Group": 7,
 }
 WITHOUT_LIMIT = {"Sort", "Merge"}
+# Words that the server also uses for other things: there are groups of settings. They count where they name a field.
+ORDINARY_WORDS = {"group"}
 
 ROW = re.compile(r"^\s*ROW\((\w+), (\w+)\)", re.MULTILINE)
 
@@ -39,9 +42,11 @@ def files_of(root: Path, message: str, name: str) -> list[str]:
     # Classes and files of intervals have the short names of the kernels.
     short = message.removesuffix("Intervals")
     stem = name.removesuffix("_intervals")
+    accessor = rf"operations?(\(\w+\))?(\.|->)(mutable_)?{name}\(|\bROW\(\w+, {name}\)"
+    field = accessor if name in ORDINARY_WORDS else rf"\b{name}\b"
     mentions = re.compile(
         rf"\bk{message}\b|\b{message}(Request|Response)\b|[_:]{message}\b|\b{short}(Operation|Args)\b"
-        rf"|\b(device_ops|parse)/{stem}\b|\b{name}\b"
+        rf"|\b(device_ops|parse)/{stem}\b|{field}"
     )
     found = []
     for path in sorted((root / "server").rglob("*")):

@@ -15,7 +15,8 @@
   ROW(GatherIntervals, gather_intervals)   \
   ROW(ScatterIntervals, scatter_intervals) \
   ROW(LoadBalance, load_balance)           \
-  ROW(Search, search)
+  ROW(Search, search)                      \
+  ROW(Group, group)
 
 namespace corank {
 

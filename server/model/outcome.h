@@ -26,11 +26,19 @@ enum class ResultRole : uint8_t {
   kObjects,
   kRanks,
   kPositions,
+  kCounts,
+  kFirsts,
+  kSums,
+  kMinima,
+  kMaxima,
 };
 
+inline constexpr int kResultRoles = static_cast<int>(ResultRole::kMaxima) + 1;
+
 constexpr const char* RoleName(ResultRole role) {
-  constexpr const char* kNames[] = {"keys",   "values",  "indices", "data",     "offsets",
-                                    "result", "objects", "ranks",   "positions"};
+  constexpr const char* kNames[kResultRoles] = {"keys",   "values",  "indices", "data",      "offsets",
+                                                "result", "objects", "ranks",   "positions", "counts",
+                                                "firsts", "sums",    "minima",  "maxima"};
   return kNames[static_cast<int>(role)];
 }
 

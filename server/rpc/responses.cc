@@ -17,10 +17,9 @@ namespace {
 // The number of the response's field for a role.
 template <typename Response>
 int FieldNumber(ResultRole role) {
-  constexpr int kRoles = static_cast<int>(ResultRole::kPositions) + 1;
-  static const std::array<int, kRoles> kNumbers = [] {
-    std::array<int, kRoles> numbers{};
-    for (int i = 0; i < kRoles; ++i) {
+  static const std::array<int, kResultRoles> kNumbers = [] {
+    std::array<int, kResultRoles> numbers{};
+    for (int i = 0; i < kResultRoles; ++i) {
       const auto* const field = Response::descriptor()->FindFieldByName(RoleName(static_cast<ResultRole>(i)));
       if (field != nullptr) numbers[static_cast<size_t>(i)] = field->number();
     }

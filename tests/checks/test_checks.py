@@ -207,7 +207,7 @@ OPERATOR_ROWS = """
 def test_operator_files_passes_on_corank() -> None:
     result = run_check("operator_files.py", ROOT)
     assert result.returncode == 0, result.stderr
-    assert "8 operators" in result.stdout
+    assert "9 operators" in result.stdout
 
 
 def test_operator_files_counts_code_and_not_comments(tmp_path: Path) -> None:
@@ -231,6 +231,17 @@ def test_operator_files_wants_a_limit_for_a_new_operator(tmp_path: Path) -> None
     result = run_check("operator_files.py", tmp_path)
     assert result.returncode == 1
     assert "Reverse is in 1 files, more than 0" in result.stderr
+
+
+def test_operator_files_tells_the_operator_group_from_groups_of_settings(tmp_path: Path) -> None:
+    write(tmp_path, "server/model/operator.h", OPERATOR_ROWS.replace("Search, search", "Group, group"))
+    for i in range(1, MOST_FILES["Group"]):
+        write(tmp_path, f"server/run/a{i}.cc", "const v1::GroupRequest& request = operation.group();\n")
+    write(tmp_path, "server/config/help.cc", "for (const Setting& setting : group.settings) Print(setting.group());\n")
+    result = run_check("operator_files.py", tmp_path)
+    assert result.returncode == 0, result.stderr
+    write(tmp_path, "server/rpc/one_too_many.cc", "Read(plan.operations(0).group());\n")
+    assert run_check("operator_files.py", tmp_path).returncode == 1
 
 
 BROKEN_RULES = [

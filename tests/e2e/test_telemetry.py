@@ -35,6 +35,7 @@ OPERATORS: dict[str, Callable[[corank.Client], object]] = {
     "scatter_intervals": lambda client: client.scatter(X, [0], [3], destination=3),
     "load_balance": lambda client: client.load_balance([2, 1]),
     "search": lambda client: client.search([1, 2, 3], [2]),
+    "group": lambda client: client.unique(X),
 }
 STAGES = ("validate", "queue", "copy_in", "kernel", "copy_out", "respond")
 TRACE = "0af7651916cd43dd8448eb211c80319c"

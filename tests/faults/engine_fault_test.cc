@@ -234,7 +234,8 @@ std::vector<Scenario> Scenarios() {
       {"Merge", GoodMerge()},     {"Expand", GoodExpand()},
       {"Move", GoodMove()},       {"Gather", GoodGather()},
       {"Scatter", GoodScatter()}, {"LoadBalance", GoodBalance()},
-      {"Search", GoodSearch()},   {"large Sort", LargeSort()}};
+      {"Search", GoodSearch()},   {"Group", GoodGroup()},
+      {"large Sort", LargeSort()}};
   for (const auto& [name, request] : requests) {
     scenarios.push_back(Inline(name, request));
     if (std::string(name) != "large Sort") {

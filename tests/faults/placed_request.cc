@@ -76,6 +76,7 @@ v1::Operation ToOperation(const AnyRequest& request) {
     }
     void operator()(const v1::LoadBalanceRequest& request) const { *operation->mutable_load_balance() = request; }
     void operator()(const v1::SearchRequest& request) const { *operation->mutable_search() = request; }
+    void operator()(const v1::GroupRequest& request) const { *operation->mutable_group() = request; }
   };
   std::visit(Setter{&operation}, request);
   return operation;

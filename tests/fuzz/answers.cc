@@ -1,9 +1,11 @@
 #include "tests/fuzz/answers.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <vector>
 
+#include "kernels/common/group.h"
 #include "tests/support/oracles.h"
 
 namespace corank::fuzz {
@@ -179,6 +181,70 @@ bool IsRight(const v1::SearchRequest& request, const v1::SearchResponse& respons
   if (testing::FirstUnsorted(type, order, haystack)) return request.assume_sorted();
   const SearchBound bound = request.bound() == v1::SEARCH_BOUND_UPPER ? SearchBound::kUpper : SearchBound::kLower;
   return HoldsIndices(response.positions(), testing::Bounds(type, order, haystack, BytesOf(request.needles()), bound));
+}
+
+namespace {
+
+// A result that the request asks for, or that there must not be.
+bool HoldsOrLacks(bool wanted, bool has, const v1::Array& array, v1::ElementType type, const Bytes& bytes) {
+  return wanted ? has && array.type() == type && BytesOf(array) == bytes : !has;
+}
+
+bool HoldsOrLacksIndices(bool wanted, bool has, const v1::Array& array, const std::vector<int64_t>& indices) {
+  return wanted ? has && HoldsIndices(array, indices) : !has;
+}
+
+}  // namespace
+
+bool IsRight(const v1::GroupRequest& request, const v1::GroupResponse& response) {
+  const v1::Destination* const destinations[] = {&request.keys_destination(),   &request.counts_destination(),
+                                                 &request.firsts_destination(), &request.sums_destination(),
+                                                 &request.minima_destination(), &request.maxima_destination()};
+  for (const v1::Destination* destination : destinations) {
+    if (!IsInline(*destination)) return true;
+  }
+  if (!IsInline(request.keys()) || (request.has_values() && !IsInline(request.values()))) return true;
+  const KeyType type = KeyTypeOf(request.keys());
+  const Bytes asked = BytesOf(request.keys());
+  const auto count = static_cast<int64_t>(asked.size()) / KeyBytes(type);
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  if (request.input() == v1::GROUP_INPUT_UNSPECIFIED || request.input() == v1::GROUP_INPUT_UNSORTED) {
+    order = testing::StableOrder(type, OrderOf(request.order()), asked);
+  }
+  if (request.input() == v1::GROUP_INPUT_SORTED && testing::FirstUnsorted(type, OrderOf(request.order()), asked)) {
+    return false;  // the server must refuse it
+  }
+  const Bytes keys = testing::Gather(asked, KeyBytes(type), order);
+  const std::vector<int64_t> starts = testing::GroupStarts(type, keys);
+  std::vector<int64_t> counts, firsts;
+  for (size_t i = 0; i < starts.size(); ++i) {
+    counts.push_back((i + 1 < starts.size() ? starts[i + 1] : count) - starts[i]);
+    firsts.push_back(order[static_cast<size_t>(starts[i])]);
+  }
+  const auto wants = [&request](v1::GroupOutput output) {
+    return std::count(request.outputs().begin(), request.outputs().end(), output) > 0;
+  };
+  const bool is_default = request.outputs_size() == 0;
+  if (!HoldsOrLacks(is_default || wants(v1::GROUP_OUTPUT_KEYS), response.has_keys(), response.keys(),
+                    request.keys().type(), testing::Gather(keys, KeyBytes(type), starts)) ||
+      !HoldsOrLacks(is_default || wants(v1::GROUP_OUTPUT_COUNTS), response.has_counts(), response.counts(),
+                    v1::ELEMENT_TYPE_INT64, testing::IndexArray(counts, 8)) ||
+      !HoldsOrLacksIndices(wants(v1::GROUP_OUTPUT_FIRSTS), response.has_firsts(), response.firsts(), firsts)) {
+    return false;
+  }
+  if (!request.has_values()) return !response.has_sums() && !response.has_minima() && !response.has_maxima();
+  const v1::ElementType value_type = request.values().type();
+  const testing::GroupReductions reductions =
+      testing::ReduceGroups(KeyTypeOf(request.values()),
+                            testing::Gather(BytesOf(request.values()), ElementBytes(request.values()), order), starts);
+  if (wants(v1::GROUP_OUTPUT_SUMS) && reductions.overflow >= 0) return false;  // the server must refuse it
+  const auto sum_type = static_cast<v1::ElementType>(SumType(KeyTypeOf(request.values())));
+  return HoldsOrLacks(wants(v1::GROUP_OUTPUT_SUMS), response.has_sums(), response.sums(), sum_type, reductions.sums) &&
+         HoldsOrLacks(wants(v1::GROUP_OUTPUT_MINIMA), response.has_minima(), response.minima(), value_type,
+                      reductions.minima) &&
+         HoldsOrLacks(wants(v1::GROUP_OUTPUT_MAXIMA), response.has_maxima(), response.maxima(), value_type,
+                      reductions.maxima);
 }
 
 }  // namespace corank::fuzz

@@ -7,12 +7,13 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "corank/v1/group.pb.h"
 #include "corank/v1/operators.pb.h"
 
 namespace corank::fuzz {
 
 /// The number of operators. `op` counts from 0 in the contract's order.
-inline constexpr int kOperators = 8;
+inline constexpr int kOperators = 9;
 
 /// For any bytes: the parser agrees with protobuf's own, and valid requests get the right result. `cuts`: the ends of
 /// slices (see Sliced).
@@ -27,6 +28,7 @@ bool IsRight(const v1::GatherIntervalsRequest& request, const v1::GatherInterval
 bool IsRight(const v1::ScatterIntervalsRequest& request, const v1::ScatterIntervalsResponse& response);
 bool IsRight(const v1::LoadBalanceRequest& request, const v1::LoadBalanceResponse& response);
 bool IsRight(const v1::SearchRequest& request, const v1::SearchResponse& response);
+bool IsRight(const v1::GroupRequest& request, const v1::GroupResponse& response);
 
 }  // namespace corank::fuzz
 

@@ -192,6 +192,22 @@ std::string Search(Input& input) {
   return request.SerializeAsString();
 }
 
+std::string Group(Input& input) {
+  v1::GroupRequest request;
+  const int64_t count = Count(input);
+  request.set_input(static_cast<v1::GroupInput>(input.Choice(4)));
+  request.set_order(static_cast<v1::SortOrder>(input.Choice(3)));
+  *request.mutable_keys() = Elements(input, AnyKey(input), count);
+  const bool reduces = input.Bit();
+  const int first = input.Choice(6);
+  for (int output = first; output < first + 6; ++output) {
+    const auto one = static_cast<v1::GroupOutput>(1 + output % 6);
+    if ((reduces || one <= v1::GROUP_OUTPUT_FIRSTS) && input.Bit()) request.add_outputs(one);
+  }
+  if (reduces) *request.mutable_values() = Elements(input, AnyKey(input), count);
+  return request.SerializeAsString();
+}
+
 }  // namespace
 
 std::vector<std::string> Seeds() {
@@ -211,8 +227,8 @@ std::vector<std::string> Seeds() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using Maker = std::string (*)(corank::fuzz::Input&);
   static constexpr Maker kMakers[corank::fuzz::kOperators] = {
-      corank::fuzz::Sort,   corank::fuzz::Merge,   corank::fuzz::Expand,  corank::fuzz::Move,
-      corank::fuzz::Gather, corank::fuzz::Scatter, corank::fuzz::Balance, corank::fuzz::Search};
+      corank::fuzz::Sort,    corank::fuzz::Merge,   corank::fuzz::Expand, corank::fuzz::Move, corank::fuzz::Gather,
+      corank::fuzz::Scatter, corank::fuzz::Balance, corank::fuzz::Search, corank::fuzz::Group};
   corank::fuzz::Input input(data, size);
   const int op = input.Choice(corank::fuzz::kOperators);
   const uint8_t cuts = input.Byte();

@@ -90,7 +90,8 @@ void RunRequestBytes(int op, absl::string_view bytes, uint8_t cuts) {
                                                   Run<v1::GatherIntervalsRequest, v1::GatherIntervalsResponse>,
                                                   Run<v1::ScatterIntervalsRequest, v1::ScatterIntervalsResponse>,
                                                   Run<v1::LoadBalanceRequest, v1::LoadBalanceResponse>,
-                                                  Run<v1::SearchRequest, v1::SearchResponse>};
+                                                  Run<v1::SearchRequest, v1::SearchResponse>,
+                                                  Run<v1::GroupRequest, v1::GroupResponse>};
   kRunners[op](bytes, cuts);
   World::Get().Reset();
 }

@@ -114,6 +114,8 @@ void NotePlan(const std::string& bytes, Sent& sent) {
     note(operation.load_balance().counts());
     note(operation.search().haystack());
     note(operation.search().needles());
+    note(operation.group().keys());
+    note(operation.group().values());
   }
   if (request.plan().operations_size() == 1 && request.plan().operations(0).has_sort() && request.plan().parts() <= 1) {
     sent.only_sort = request.plan().operations(0).sort();

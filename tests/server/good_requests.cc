@@ -25,10 +25,11 @@ v1::GatherIntervalsRequest GoodGather() { return Good<v1::GatherIntervalsRequest
 v1::ScatterIntervalsRequest GoodScatter() { return Good<v1::ScatterIntervalsRequest>("ScatterIntervals"); }
 v1::LoadBalanceRequest GoodBalance() { return Good<v1::LoadBalanceRequest>("LoadBalance"); }
 v1::SearchRequest GoodSearch() { return Good<v1::SearchRequest>("Search"); }
+v1::GroupRequest GoodGroup() { return Good<v1::GroupRequest>("Group"); }
 
 std::vector<AnyRequest> GoodRequests() {
-  return {GoodSort(),    GoodMerge(),   GoodExpand(), GoodMove(),      GoodGather(),
-          GoodScatter(), GoodBalance(), GoodSearch(), GoodColumnSort()};
+  return {GoodSort(),    GoodMerge(),   GoodExpand(), GoodMove(),  GoodGather(),
+          GoodScatter(), GoodBalance(), GoodSearch(), GoodGroup(), GoodColumnSort()};
 }
 
 }  // namespace corank::testing

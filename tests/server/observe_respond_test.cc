@@ -378,6 +378,12 @@ TEST(Responses, OfEveryOperatorHaveTheirFields) {
   EXPECT_EQ(Encoded<v1::MoveIntervalsResponse>(outcome(ResultRole::kResult)).result().inline_data(), "x");
   EXPECT_EQ(Encoded<v1::ScatterIntervalsResponse>(outcome(ResultRole::kResult)).result().inline_data(), "x");
   EXPECT_EQ(Encoded<v1::SearchResponse>(outcome(ResultRole::kPositions)).positions().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::GroupResponse>(outcome(ResultRole::kKeys)).keys().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::GroupResponse>(outcome(ResultRole::kCounts)).counts().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::GroupResponse>(outcome(ResultRole::kFirsts)).firsts().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::GroupResponse>(outcome(ResultRole::kSums)).sums().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::GroupResponse>(outcome(ResultRole::kMinima)).minima().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::GroupResponse>(outcome(ResultRole::kMaxima)).maxima().inline_data(), "x");
 }
 
 }  // namespace

@@ -264,6 +264,18 @@ TEST_F(PlacesTest, RangesOutsideOfTheRegionAreRefused) {
   EXPECT_EQ(ErrorField(request, grpc::StatusCode::INVALID_ARGUMENT), "indices_destination");
 }
 
+TEST_F(PlacesTest, GroupWritesTheElementsOfTheGroupsOnly) {
+  std::fill_n(object_.As<int32_t>(), 5, -1);
+  v1::GroupRequest request;
+  *request.mutable_keys() = Int32s({4, 2, 4, 4, 2});
+  *request.mutable_keys_destination() = InRegion(0);
+  *request.mutable_counts_destination() = KeptAs("counts");
+  v1::GroupResponse response;
+  ASSERT_TRUE(Run(request, &response).ok());
+  EXPECT_THAT(std::vector<int32_t>(object_.As<int32_t>(), object_.As<int32_t>() + 5), ElementsAre(2, 4, -1, -1, -1));
+  EXPECT_EQ(response.counts().count(), 2);
+}
+
 TEST_F(PlacesTest, ResultsThatNoPlaceHoldsAreRefused) {
   v1::LoadBalanceRequest request;
   *request.mutable_counts() = Int64s({(int64_t{1} << 60) - 3, 1, 1});

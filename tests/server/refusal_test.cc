@@ -73,6 +73,11 @@ TEST_F(RefusalTest, AssumptionsSwitchTheChecksOff) {
     if (auto* search = std::get_if<v1::SearchRequest>(&any)) search->set_assume_sorted(true);
     if (auto* move = std::get_if<v1::MoveIntervalsRequest>(&any)) move->set_allow_overlap(true);
     if (auto* scatter = std::get_if<v1::ScatterIntervalsRequest>(&any)) scatter->set_allow_overlap(true);
+    if (auto* group = std::get_if<v1::GroupRequest>(&any)) {
+      group->set_input(v1::GROUP_INPUT_UNSORTED);
+      group->clear_values();  // no sums
+      group->clear_outputs();
+    }
     const grpc::Status status = SendAny(running_.stub(), any);
     EXPECT_TRUE(status.ok()) << row.name << ": " << status.error_message();
   }
@@ -82,7 +87,7 @@ TEST_F(RefusalTest, BytesThatAreNoMessageAreRefusedAndTheServerGoesOn) {
   const std::string array_over_the_end("\x0a\x05\x08\x04\x22\x7f", 6);
   const std::string id_that_is_not_utf8("\x5a\x03\x12\x01\xff", 5);  // of a SortRequest
   for (const char* method : {"Sort", "Merge", "ExpandIntervals", "MoveIntervals", "GatherIntervals", "ScatterIntervals",
-                             "LoadBalance", "Search"}) {
+                             "LoadBalance", "Search", "Group"}) {
     for (const std::string& bytes : {std::string("\xff"), array_over_the_end, std::string(5000, '\x07')}) {
       SCOPED_TRACE(method);
       grpc::ClientContext context;

@@ -88,6 +88,11 @@ struct Unary<v1::SearchRequest> {
   using Response = v1::SearchResponse;
   static constexpr auto kMethod = &v1::CorankService::Stub::Search;
 };
+template <>
+struct Unary<v1::GroupRequest> {
+  using Response = v1::GroupResponse;
+  static constexpr auto kMethod = &v1::CorankService::Stub::Group;
+};
 
 /// Calls the method of the request.
 template <typename Request>

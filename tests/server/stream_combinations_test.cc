@@ -246,6 +246,28 @@ Case SearchCase() {
   return one;
 }
 
+Case GroupCase() {
+  Case one{"group"};
+  const Bytes keys = KeysOf(200, 18), values = MakeKeys(KeyType::kFloat32, Distribution::kUniform, 200, 19);
+  const std::vector<int64_t> order = StableOrder(KeyType::kInt32, Order::kAscending, keys);
+  const Bytes sorted = Gather(keys, 4, order);
+  const std::vector<int64_t> starts = GroupStarts(KeyType::kInt32, sorted);
+  std::vector<int64_t> firsts;
+  for (const int64_t start : starts) firsts.push_back(order[static_cast<size_t>(start)]);
+  v1::GroupRequest& request = *one.operation.mutable_group();
+  *request.mutable_keys() = Int32Array(keys);
+  *request.mutable_values() = ArrayOf(v1::ELEMENT_TYPE_FLOAT32, values);
+  for (const v1::GroupOutput output : {v1::GROUP_OUTPUT_KEYS, v1::GROUP_OUTPUT_FIRSTS, v1::GROUP_OUTPUT_SUMS}) {
+    request.add_outputs(output);
+  }
+  v1::GroupResponse& response = *one.expected.mutable_group();
+  *response.mutable_keys() = Int32Array(Gather(sorted, 4, starts));
+  *response.mutable_firsts() = IndicesOf(firsts);
+  *response.mutable_sums() =
+      ArrayOf(v1::ELEMENT_TYPE_FLOAT64, ReduceGroups(KeyType::kFloat32, Gather(values, 4, order), starts).sums);
+  return one;
+}
+
 std::vector<Case> Cases() {
   return {SortOfValues(),
           FirstOfSort(),
@@ -261,7 +283,8 @@ std::vector<Case> Cases() {
           Scatter(false),
           Scatter(true),
           Balance(),
-          SearchCase()};
+          SearchCase(),
+          GroupCase()};
 }
 
 class StreamCombinationsTest : public ::testing::TestWithParam<int> {

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "corank/v1/group.pb.h"
 #include "corank/v1/operators.pb.h"
 #include "server/model/operator.h"
 #include "server/plan/parse/places.h"

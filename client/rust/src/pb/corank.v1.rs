@@ -933,11 +933,176 @@ impl Engine {
         }
     }
 }
+/// Finds the groups of equal keys, counts them, and reduces the values of each.
+///
+/// Keys are equal as in Sort: all NaNs are one key, and -0.0 equals +0.0. Groups come in the order of their keys, or in
+/// the order of the array with GROUP_INPUT_RUNS. Empty keys have no groups.
+///
+/// Every result has one element for each group. Only the run finds the number of groups, so the response has it as the
+/// `count` of each result. Until then the server plans for one group for each key: a range in shared memory or GPU
+/// memory must have room for that many elements, and inline results of that length must fit into max_response_bytes.
+/// The server writes the elements of the groups only. A kept result takes the memory of that many elements.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GroupRequest {
+    /// The keys. Required.
+    #[prost(message, optional, tag = "1")]
+    pub keys: ::core::option::Option<Array>,
+    /// One number for each key, for the sums, minima and maxima: INT8 to FLOAT64. Required with these results, and not
+    /// allowed without.
+    #[prost(message, optional, tag = "2")]
+    pub values: ::core::option::Option<Array>,
+    /// How equal keys lie in `keys`. Default: in any order.
+    #[prost(enumeration = "GroupInput", tag = "3")]
+    pub input: i32,
+    /// The direction of the groups, and of keys that are GROUP_INPUT_SORTED. Default: ascending. Not allowed with
+    /// GROUP_INPUT_RUNS.
+    #[prost(enumeration = "SortOrder", tag = "4")]
+    pub order: i32,
+    /// The results to return, each at most once. Default: keys and counts.
+    #[prost(enumeration = "GroupOutput", repeated, tag = "5")]
+    pub outputs: ::prost::alloc::vec::Vec<i32>,
+    /// The destination of the keys. Default: inline.
+    #[prost(message, optional, tag = "6")]
+    pub keys_destination: ::core::option::Option<Destination>,
+    /// The destination of the counts. Default: inline.
+    #[prost(message, optional, tag = "7")]
+    pub counts_destination: ::core::option::Option<Destination>,
+    /// The destination of the first positions. Default: inline.
+    #[prost(message, optional, tag = "8")]
+    pub firsts_destination: ::core::option::Option<Destination>,
+    /// The destination of the sums. Default: inline.
+    #[prost(message, optional, tag = "9")]
+    pub sums_destination: ::core::option::Option<Destination>,
+    /// The destination of the minima. Default: inline.
+    #[prost(message, optional, tag = "10")]
+    pub minima_destination: ::core::option::Option<Destination>,
+    /// The destination of the maxima. Default: inline.
+    #[prost(message, optional, tag = "11")]
+    pub maxima_destination: ::core::option::Option<Destination>,
+    /// Options of the request.
+    #[prost(message, optional, tag = "12")]
+    pub options: ::core::option::Option<RequestOptions>,
+}
+/// The results of Group. Each is unset unless the request asks for it; all have the same count.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GroupResponse {
+    /// The key of each group.
+    #[prost(message, optional, tag = "1")]
+    pub keys: ::core::option::Option<Array>,
+    /// The number of keys in each group. INT64.
+    #[prost(message, optional, tag = "2")]
+    pub counts: ::core::option::Option<Array>,
+    /// The position of each group's first key. UINT32, or UINT64 if there are more than 2^32 keys.
+    #[prost(message, optional, tag = "3")]
+    pub firsts: ::core::option::Option<Array>,
+    /// The sum of each group's values. INT64, UINT64 or FLOAT64.
+    #[prost(message, optional, tag = "4")]
+    pub sums: ::core::option::Option<Array>,
+    /// The least value of each group.
+    #[prost(message, optional, tag = "5")]
+    pub minima: ::core::option::Option<Array>,
+    /// The greatest value of each group.
+    #[prost(message, optional, tag = "6")]
+    pub maxima: ::core::option::Option<Array>,
+    /// Time and memory that the request took.
+    #[prost(message, optional, tag = "7")]
+    pub stats: ::core::option::Option<RequestStats>,
+}
+/// How equal keys lie in the array that Group reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum GroupInput {
+    /// The default: as GROUP_INPUT_UNSORTED.
+    Unspecified = 0,
+    /// In any order. The server sorts the keys first, stably and in the direction of `order`.
+    Unsorted = 1,
+    /// Sorted in the direction of `order`. The server checks the order; unsorted keys are INVALID_ARGUMENT.
+    Sorted = 2,
+    /// In runs: each run of neighbouring equal keys is a group, so a key may have several groups (run-length encoding).
+    Runs = 3,
+}
+impl GroupInput {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "GROUP_INPUT_UNSPECIFIED",
+            Self::Unsorted => "GROUP_INPUT_UNSORTED",
+            Self::Sorted => "GROUP_INPUT_SORTED",
+            Self::Runs => "GROUP_INPUT_RUNS",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "GROUP_INPUT_UNSPECIFIED" => Some(Self::Unspecified),
+            "GROUP_INPUT_UNSORTED" => Some(Self::Unsorted),
+            "GROUP_INPUT_SORTED" => Some(Self::Sorted),
+            "GROUP_INPUT_RUNS" => Some(Self::Runs),
+            _ => None,
+        }
+    }
+}
+/// A result of Group. Each has one element for each group, in the order of the groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum GroupOutput {
+    /// Not a result. The server refuses it with INVALID_ARGUMENT.
+    Unspecified = 0,
+    /// The key of each group, with the bits of the group's first key in the request.
+    Keys = 1,
+    /// The number of keys in each group. INT64.
+    Counts = 2,
+    /// The position, in the request, of each group's first key. UINT32, or UINT64 if there are more than 2^32 keys.
+    Firsts = 3,
+    /// The sum of each group's values, in 64 bits: INT64, UINT64 or FLOAT64, as the values are signed, unsigned or floats.
+    /// Sums of integers are exact; one that 64 bits cannot hold is INVALID_ARGUMENT. The server adds floats as 64-bit
+    /// floats, pairwise in a tree over the positions of the grouped keys, so that every engine returns the same bits: a
+    /// sum of n floats has about log2(n) roundings. A NaN among the values makes the sum a NaN.
+    Sums = 4,
+    /// The least value of each group, of the type of the values. NaNs are greater than every number. A zero is +0.0, and
+    /// all NaNs are one NaN.
+    Minima = 5,
+    /// The greatest value of each group. A group with a NaN has a NaN. Otherwise as GROUP_OUTPUT_MINIMA.
+    Maxima = 6,
+}
+impl GroupOutput {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "GROUP_OUTPUT_UNSPECIFIED",
+            Self::Keys => "GROUP_OUTPUT_KEYS",
+            Self::Counts => "GROUP_OUTPUT_COUNTS",
+            Self::Firsts => "GROUP_OUTPUT_FIRSTS",
+            Self::Sums => "GROUP_OUTPUT_SUMS",
+            Self::Minima => "GROUP_OUTPUT_MINIMA",
+            Self::Maxima => "GROUP_OUTPUT_MAXIMA",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "GROUP_OUTPUT_UNSPECIFIED" => Some(Self::Unspecified),
+            "GROUP_OUTPUT_KEYS" => Some(Self::Keys),
+            "GROUP_OUTPUT_COUNTS" => Some(Self::Counts),
+            "GROUP_OUTPUT_FIRSTS" => Some(Self::Firsts),
+            "GROUP_OUTPUT_SUMS" => Some(Self::Sums),
+            "GROUP_OUTPUT_MINIMA" => Some(Self::Minima),
+            "GROUP_OUTPUT_MAXIMA" => Some(Self::Maxima),
+            _ => None,
+        }
+    }
+}
 /// One operator with its arguments.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Operation {
     /// The operator. Required.
-    #[prost(oneof = "operation::Operation", tags = "1, 2, 3, 4, 5, 6, 7, 8")]
+    #[prost(oneof = "operation::Operation", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub operation: ::core::option::Option<operation::Operation>,
 }
 /// Nested message and enum types in `Operation`.
@@ -969,6 +1134,9 @@ pub mod operation {
         /// Search.
         #[prost(message, tag = "8")]
         Search(super::SearchRequest),
+        /// Group.
+        #[prost(message, tag = "9")]
+        Group(super::GroupRequest),
     }
 }
 /// The work of an Execute call.
@@ -1015,7 +1183,7 @@ pub mod execute_request {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct OperationResult {
     /// The operator's response, of the same operator as in the plan.
-    #[prost(oneof = "operation_result::Result", tags = "1, 2, 3, 4, 5, 6, 7, 8")]
+    #[prost(oneof = "operation_result::Result", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub result: ::core::option::Option<operation_result::Result>,
 }
 /// Nested message and enum types in `OperationResult`.
@@ -1047,6 +1215,9 @@ pub mod operation_result {
         /// The response of Search.
         #[prost(message, tag = "8")]
         Search(super::SearchResponse),
+        /// The response of Group.
+        #[prost(message, tag = "9")]
+        Group(super::GroupResponse),
     }
 }
 /// A message from the server in Execute.
@@ -1529,6 +1700,30 @@ pub mod corank_service_client {
                 .insert(GrpcMethod::new("corank.v1.CorankService", "Search"));
             self.inner.unary(req, path, codec).await
         }
+        /// Finds the groups of equal keys, counts them, and reduces the values of each: distinct keys, run-length encoding,
+        /// and sums, minima and maxima by key. INVALID_ARGUMENT names the first key that is out of order, if they must be
+        /// sorted, and the first group whose sum does not fit.
+        pub async fn group(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GroupRequest>,
+        ) -> std::result::Result<tonic::Response<super::GroupResponse>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/corank.v1.CorankService/Group",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("corank.v1.CorankService", "Group"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Runs a plan of one or more operators. Inputs and outputs may be streams of chunks, of any length that the server's
         /// stream budgets allow.
         ///
@@ -1673,6 +1868,13 @@ pub mod corank_service_server {
             &self,
             request: tonic::Request<super::SearchRequest>,
         ) -> std::result::Result<tonic::Response<super::SearchResponse>, tonic::Status>;
+        /// Finds the groups of equal keys, counts them, and reduces the values of each: distinct keys, run-length encoding,
+        /// and sums, minima and maxima by key. INVALID_ARGUMENT names the first key that is out of order, if they must be
+        /// sorted, and the first group whose sum does not fit.
+        async fn group(
+            &self,
+            request: tonic::Request<super::GroupRequest>,
+        ) -> std::result::Result<tonic::Response<super::GroupResponse>, tonic::Status>;
         /// Server streaming response type for the Execute method.
         type ExecuteStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::ExecuteResponse, tonic::Status>,
@@ -2157,6 +2359,50 @@ pub mod corank_service_server {
                     };
                     Box::pin(fut)
                 }
+                "/corank.v1.CorankService/Group" => {
+                    #[allow(non_camel_case_types)]
+                    struct GroupSvc<T: CorankService>(pub Arc<T>);
+                    impl<
+                        T: CorankService,
+                    > tonic::server::UnaryService<super::GroupRequest> for GroupSvc<T> {
+                        type Response = super::GroupResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GroupRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as CorankService>::group(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GroupSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/corank.v1.CorankService/Execute" => {
                     #[allow(non_camel_case_types)]
                     struct ExecuteSvc<T: CorankService>(pub Arc<T>);
@@ -2298,8 +2544,9 @@ pub enum ErrorReason {
     Unspecified = 0,
     /// INVALID_ARGUMENT. A field is malformed, out of range, or contradicts another one. BadRequest names it. Correct it.
     FieldInvalid = 1,
-    /// INVALID_ARGUMENT. An input of a Merge or the haystack of a Search is out of order. BadRequest names the array;
-    /// metadata `index` is its first element that comes before its predecessor. Sort the array first.
+    /// INVALID_ARGUMENT. An input of a Merge, the haystack of a Search or the sorted keys of a Group are out of order.
+    /// BadRequest names the array; metadata `index` is its first element that comes before its predecessor. Sort the array
+    /// first.
     KeysNotSorted = 2,
     /// INVALID_ARGUMENT. Two intervals write the same element. BadRequest names one interval; metadata `interval` and
     /// `other` have both numbers. Correct the intervals, or set allow_overlap.

@@ -8,6 +8,7 @@
 import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Duration } from "../../google/protobuf/duration.js";
 import { ArrayChunk } from "./array.js";
+import { GroupRequest, GroupResponse } from "./group.js";
 import {
   Engine,
   ExpandIntervalsRequest,
@@ -115,7 +116,7 @@ export const protobufFileName = "corank/v1/corank_service.proto";
  *   LoadBalance              results are streams                           never
  *   Move, Scatter            as Search; counts and offsets fit into        never
  *                            max_device_bytes
- * Sorts with `segment_offsets` or `key_columns` never do. Neither do plans of several operations.
+ * Sorts with `segment_offsets` or `key_columns` never do. Neither do Group and plans of several operations.
  */
 
 /**
@@ -166,7 +167,11 @@ export interface Operation {
     | LoadBalanceRequest
     | undefined;
   /** Search. */
-  search?: SearchRequest | undefined;
+  search?:
+    | SearchRequest
+    | undefined;
+  /** Group. */
+  group?: GroupRequest | undefined;
 }
 
 /** The work of an Execute call. */
@@ -230,7 +235,11 @@ export interface OperationResult {
     | LoadBalanceResponse
     | undefined;
   /** The response of Search. */
-  search?: SearchResponse | undefined;
+  search?:
+    | SearchResponse
+    | undefined;
+  /** The response of Group. */
+  group?: GroupResponse | undefined;
 }
 
 /** A message from the server in Execute. */
@@ -366,6 +375,7 @@ function createBaseOperation(): Operation {
     scatterIntervals: undefined,
     loadBalance: undefined,
     search: undefined,
+    group: undefined,
   };
 }
 
@@ -394,6 +404,9 @@ export const Operation: MessageFns<Operation> = {
     }
     if (message.search !== undefined) {
       SearchRequest.encode(message.search, writer.uint32(66).fork()).join();
+    }
+    if (message.group !== undefined) {
+      GroupRequest.encode(message.group, writer.uint32(74).fork()).join();
     }
     return writer;
   },
@@ -475,6 +488,14 @@ export const Operation: MessageFns<Operation> = {
             message.search = SearchRequest.decode(reader, reader.uint32());
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.group = GroupRequest.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -515,6 +536,9 @@ export const Operation: MessageFns<Operation> = {
       : undefined;
     message.search = (object.search !== undefined && object.search !== null)
       ? SearchRequest.fromPartial(object.search)
+      : undefined;
+    message.group = (object.group !== undefined && object.group !== null)
+      ? GroupRequest.fromPartial(object.group)
       : undefined;
     return message;
   },
@@ -690,6 +714,7 @@ function createBaseOperationResult(): OperationResult {
     scatterIntervals: undefined,
     loadBalance: undefined,
     search: undefined,
+    group: undefined,
   };
 }
 
@@ -718,6 +743,9 @@ export const OperationResult: MessageFns<OperationResult> = {
     }
     if (message.search !== undefined) {
       SearchResponse.encode(message.search, writer.uint32(66).fork()).join();
+    }
+    if (message.group !== undefined) {
+      GroupResponse.encode(message.group, writer.uint32(74).fork()).join();
     }
     return writer;
   },
@@ -799,6 +827,14 @@ export const OperationResult: MessageFns<OperationResult> = {
             message.search = SearchResponse.decode(reader, reader.uint32());
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.group = GroupResponse.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -839,6 +875,9 @@ export const OperationResult: MessageFns<OperationResult> = {
       : undefined;
     message.search = (object.search !== undefined && object.search !== null)
       ? SearchResponse.fromPartial(object.search)
+      : undefined;
+    message.group = (object.group !== undefined && object.group !== null)
+      ? GroupResponse.fromPartial(object.group)
       : undefined;
     return message;
   },

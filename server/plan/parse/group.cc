@@ -1,0 +1,108 @@
+#include "server/run/device_ops/group.h"
+
+#include <string>
+#include <utility>
+
+#include "server/base/status_macros.h"
+#include "server/plan/parse/arrays.h"
+#include "server/plan/parse/order.h"
+#include "server/plan/parse/validate.h"
+
+namespace corank {
+namespace {
+
+constexpr Field kKeys{"keys"}, kValues{"values"};
+
+absl::Status CheckInput(const v1::GroupRequest& request, GroupOperation::Spec& spec) {
+  CORANK_ASSIGN_OR_RETURN(spec.order, CheckOrder(request.order()));
+  switch (request.input()) {
+    case v1::GROUP_INPUT_UNSPECIFIED:
+    case v1::GROUP_INPUT_UNSORTED:
+      return absl::OkStatus();
+    case v1::GROUP_INPUT_SORTED:
+      spec.sorts = false;
+      spec.check_sorted = true;
+      return absl::OkStatus();
+    case v1::GROUP_INPUT_RUNS:
+      spec.sorts = false;
+      if (request.order() == v1::SORT_ORDER_UNSPECIFIED) return absl::OkStatus();
+      return InvalidField("order", "cannot be combined with GROUP_INPUT_RUNS, whose groups keep the order of the keys");
+    default:
+      return InvalidField("input", absl::StrCat("not a known input: ", request.input()));
+  }
+}
+
+// The member of the spec for an output; null: there is no such output.
+GroupOperation::Wanted* Member(v1::GroupOutput output, GroupOperation::Spec& spec) {
+  switch (output) {
+    case v1::GROUP_OUTPUT_KEYS:
+      return &spec.keys_out;
+    case v1::GROUP_OUTPUT_COUNTS:
+      return &spec.counts;
+    case v1::GROUP_OUTPUT_FIRSTS:
+      return &spec.firsts;
+    case v1::GROUP_OUTPUT_SUMS:
+      return &spec.sums;
+    case v1::GROUP_OUTPUT_MINIMA:
+      return &spec.minima;
+    case v1::GROUP_OUTPUT_MAXIMA:
+      return &spec.maxima;
+    default:
+      return nullptr;
+  }
+}
+
+absl::Status CheckOutputs(const v1::GroupRequest& request, GroupOperation::Spec& spec) {
+  if (request.outputs_size() == 0) spec.keys_out.is_wanted = spec.counts.is_wanted = true;
+  for (int i = 0; i < request.outputs_size(); ++i) {
+    const Field field{"outputs", i};
+    GroupOperation::Wanted* const wanted = Member(request.outputs(i), spec);
+    if (wanted == nullptr) return InvalidField(field.Path(), absl::StrCat("not a known output: ", request.outputs(i)));
+    if (wanted->is_wanted) {
+      return InvalidField(field.Path(),
+                          absl::StrCat(v1::GroupOutput_Name(request.outputs(i)), " is already among the outputs"));
+    }
+    wanted->is_wanted = true;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GroupRequest& request, const Limits& limits,
+                                                    Places& places) {
+  GroupOperation::Spec spec;
+  CORANK_ASSIGN_OR_RETURN(spec.keys, CheckArray(request.has_keys(), request.keys(), kKeys, ArrayUse::kKeys, places));
+  CORANK_RETURN_IF_ERROR(CheckInput(request, spec));
+  CORANK_RETURN_IF_ERROR(CheckOutputs(request, spec));
+  const bool reduces = spec.sums.is_wanted || spec.minima.is_wanted || spec.maxima.is_wanted;
+  if (reduces && !request.has_values()) return InvalidField(kValues.Path(), "required for sums, minima and maxima");
+  if (!reduces && request.has_values()) {
+    return InvalidField(kValues.Path(), "allowed only with the outputs that need it: sums, minima or maxima");
+  }
+  if (reduces) {
+    CORANK_ASSIGN_OR_RETURN(spec.values, CheckArray(true, request.values(), kValues, ArrayUse::kKeys, places));
+    CORANK_RETURN_IF_ERROR(CheckSameCount(*spec.values, kValues, spec.keys, kKeys));
+  }
+  const auto bytes = [](const GroupOperation::Wanted& wanted, int64_t element_bytes) {
+    return wanted.is_wanted ? element_bytes : 0;
+  };
+  const int64_t value_bytes = spec.values ? spec.values->element_bytes : 0;
+  CORANK_RETURN_IF_ERROR(PlaceResults(
+      {{&request.keys_destination(),
+        {"keys_destination"},
+        bytes(spec.keys_out, spec.keys.element_bytes),
+        &spec.keys_out.target},
+       {&request.counts_destination(), {"counts_destination"}, bytes(spec.counts, 8), &spec.counts.target},
+       {&request.firsts_destination(),
+        {"firsts_destination"},
+        bytes(spec.firsts, IndexBytes(spec.keys.count - 1)),
+        &spec.firsts.target},
+       {&request.sums_destination(), {"sums_destination"}, bytes(spec.sums, 8), &spec.sums.target},
+       {&request.minima_destination(), {"minima_destination"}, bytes(spec.minima, value_bytes), &spec.minima.target},
+       {&request.maxima_destination(), {"maxima_destination"}, bytes(spec.maxima, value_bytes), &spec.maxima.target}},
+      spec.keys.count, limits, places, kKeys));
+  return std::make_unique<GroupOperation>(std::move(spec));
+}
+
+}  // namespace corank

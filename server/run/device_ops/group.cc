@@ -1,0 +1,157 @@
+#include "server/run/device_ops/group.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
+
+namespace corank {
+namespace {
+
+v1::ElementType WireType(KeyType type) { return static_cast<v1::ElementType>(type); }  // they have the same numbers
+
+}  // namespace
+
+GroupOperation::GroupOperation(Spec spec) : spec_(std::move(spec)) {
+  args_.key_type = KeyTypeOf(spec_.keys.type);
+  args_.order = spec_.order;
+  args_.check_sorted = spec_.check_sorted;
+  args_.count = spec_.keys.count;
+  Add(spec_.keys_out, ResultRole::kKeys, spec_.keys.type, &args_.keys_out);
+  Add(spec_.counts, ResultRole::kCounts, v1::ELEMENT_TYPE_INT64, &args_.counts_out);
+  Add(spec_.firsts, ResultRole::kFirsts, IndexType(IndexBytes(args_.count - 1)), &args_.firsts_out);
+  if (!spec_.values) return;
+  args_.value_type = KeyTypeOf(spec_.values->type);
+  Add(spec_.sums, ResultRole::kSums, WireType(SumType(args_.value_type)), &args_.sums_out);
+  Add(spec_.minima, ResultRole::kMinima, spec_.values->type, &args_.minima_out);
+  Add(spec_.maxima, ResultRole::kMaxima, spec_.values->type, &args_.maxima_out);
+}
+
+template <typename T>
+void GroupOperation::Add(const Wanted& wanted, ResultRole role, v1::ElementType type, T** place) {
+  if (!wanted.is_wanted) return;
+  PendingResult result{role, type, KeyBytes(KeyTypeOf(type)), args_.count, wanted.target};
+  made_.push_back(
+      {std::move(result), place, [](void* to, void* d_bytes) { *static_cast<T**>(to) = static_cast<T*>(d_bytes); }});
+}
+
+SortArgs GroupOperation::SortPart() const {
+  SortArgs sort;
+  sort.key_type = args_.key_type;
+  sort.order = args_.order;
+  sort.count = args_.count;
+  if (spec_.values && !spec_.firsts.is_wanted) sort.value_bytes = spec_.values->element_bytes;
+  return sort;
+}
+
+int64_t GroupOperation::SortedBytes() const {
+  if (!spec_.sorts) return 0;
+  const int64_t index_bytes = spec_.firsts.is_wanted ? IndexBytes(args_.count - 1) : 0;
+  return args_.count * (spec_.keys.element_bytes + SortPart().value_bytes + index_bytes);
+}
+
+int64_t GroupOperation::work_bytes() const {
+  int64_t bytes = spec_.keys.size_bytes() + (spec_.values ? spec_.values->size_bytes() : 0);
+  for (const Made& made : made_) bytes += made.result.size_bytes();
+  return bytes + SortedBytes();
+}
+
+int64_t GroupOperation::device_bytes(const Engine& engine) const {
+  // The workspace depends on which inputs and outputs are present.
+  int64_t any = 0;
+  GroupArgs args = args_;
+  if (spec_.keys_out.is_wanted) args.keys_out = &any;
+  if (spec_.counts.is_wanted) args.counts_out = &any;
+  if (spec_.firsts.is_wanted) args.firsts_out = &any;
+  if (spec_.sums.is_wanted) args.sums_out = &any;
+  if (spec_.minima.is_wanted) args.minima_out = &any;
+  if (spec_.maxima.is_wanted) args.maxima_out = &any;
+  if (spec_.sorts && spec_.firsts.is_wanted) args.indices = &any;
+  int64_t workspace_bytes = engine.WorkspaceBytes(args);
+  if (spec_.sorts) {
+    SortArgs sort = SortPart();
+    sort.keys_out = &any;
+    if (sort.value_bytes > 0) sort.values_in = sort.values_out = &any;
+    if (spec_.firsts.is_wanted) sort.indices_out = &any;
+    workspace_bytes += engine.WorkspaceBytes(sort);
+  }
+  return work_bytes() + workspace_bytes;
+}
+
+absl::Status GroupOperation::Execute(Lane& lane, Outcome& outcome) {
+  EngineStream& stream = lane.stream();
+  CORANK_RETURN_IF_ERROR(stream.Begin());
+  const absl::Status enqueued = Enqueue(lane);
+  if (!enqueued.ok()) return FinishStream(stream, enqueued, &outcome.stats);
+  CORANK_RETURN_IF_ERROR(stream.Finish().status());  // the times of the second wait include these
+  CORANK_RETURN_IF_ERROR(CheckReport());
+  lane.set_next_stage(Stage::kCopyOut);
+  CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+  CORANK_RETURN_IF_ERROR(FinishStream(stream, Download(stream), &outcome.stats));
+  for (const Made& made : made_) {
+    ResultArray result = made.result.Collect();
+    result.count = report_.groups;
+    outcome.results.push_back(std::move(result));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GroupOperation::CopyIn(EngineStream& stream, SortArgs* sort) {
+  CORANK_ASSIGN_OR_RETURN(args_.keys, Upload(stream, spec_.keys));
+  if (spec_.values) {
+    CORANK_ASSIGN_OR_RETURN(args_.values, Upload(stream, *spec_.values));
+  }
+  for (Made& made : made_) {
+    CORANK_RETURN_IF_ERROR(made.result.Allocate(stream));
+    made.set(made.place, made.result.buffer.device);
+  }
+  if (!spec_.sorts || args_.count == 0) return absl::OkStatus();
+  *sort = SortPart();
+  sort->keys_in = args_.keys;
+  CORANK_ASSIGN_OR_RETURN(sort->keys_out, stream.AllocateDevice(spec_.keys.size_bytes()));
+  args_.keys = sort->keys_out;
+  if (sort->value_bytes > 0) {
+    sort->values_in = args_.values;
+    CORANK_ASSIGN_OR_RETURN(sort->values_out, stream.AllocateDevice(spec_.values->size_bytes()));
+    args_.values = sort->values_out;
+  }
+  if (spec_.firsts.is_wanted) {
+    CORANK_ASSIGN_OR_RETURN(sort->indices_out, stream.AllocateDevice(args_.count * IndexBytes(args_.count - 1)));
+    args_.indices = sort->indices_out;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GroupOperation::Enqueue(Lane& lane) {
+  EngineStream& stream = lane.stream();
+  SortArgs sort;
+  CORANK_RETURN_IF_ERROR(CopyIn(stream, &sort));
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  lane.set_next_stage(Stage::kKernel);
+  CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+  if (sort.count > 0) CORANK_RETURN_IF_ERROR(stream.Sort(sort, &sort_report_));
+  CORANK_RETURN_IF_ERROR(stream.Group(args_, &report_));
+  return stream.EndKernels();
+}
+
+absl::Status GroupOperation::Download(EngineStream& stream) const {
+  for (const Made& made : made_) CORANK_RETURN_IF_ERROR(made.result.Check());
+  for (const Made& made : made_) {
+    PendingResult result = made.result;
+    result.count = report_.groups;
+    CORANK_RETURN_IF_ERROR(result.Download(stream));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GroupOperation::CheckReport() const {
+  if (sort_report_.fault != OperatorReport::Fault::kNone) return UnexpectedFault(sort_report_);
+  if (report_.unsorted >= 0) return NotSorted("keys", report_.unsorted, spec_.order);
+  if (report_.overflow < 0) return absl::OkStatus();
+  return InvalidField("values",
+                      absl::StrCat("the sum of group ", report_.overflow,
+                                   " does not fit in 64 bits; ask for no sums, or send the values as floats"));
+}
+
+}  // namespace corank
