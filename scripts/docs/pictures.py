@@ -193,6 +193,31 @@ def search() -> Drawing:
     return drawing
 
 
+def group() -> Drawing:
+    keys, values = [5, 3, 8, 3, 5, 3], [10, 4, 7, 2, 30, 1]
+    distinct = sorted(set(keys))
+    members = {key: [i for i, other in enumerate(keys) if other == key] for key in distinct}
+    hue = dict(zip(distinct, HUES, strict=False))
+    drawing = Drawing(LEFT + 6 * CELL + 130, 330, "Group: one element of each result for each distinct key")
+    positions(drawing, 16, len(keys))
+    named_row(drawing, 32, "keys", list(keys), [hue[key] for key in keys])
+    named_row(drawing, 32 + CELL, "values", list(values), [hue[key] for key in keys])
+    for to, key in enumerate(distinct):
+        for i in members[key]:
+            drawing.arrow((middle(i), 34 + 2 * CELL), (middle(to), 146))
+    of_values = {key: [values[i] for i in at] for key, at in members.items()}
+    rows: list[tuple[str, list[object]]] = [
+        ("keys", list(distinct)),
+        ("counts", [len(members[key]) for key in distinct]),
+        ("firsts", [members[key][0] for key in distinct]),
+        ("sums", [sum(of_values[key]) for key in distinct]),
+        ("maxima", [max(of_values[key]) for key in distinct]),
+    ]
+    for k, (name, words) in enumerate(rows):
+        named_row(drawing, 148 + k * CELL, name, words, [hue[key] for key in distinct])
+    return drawing
+
+
 def places() -> Drawing:
     stages = [(160, 120, "your array"), (312, 120, "on the way"), (464, 120, "server memory"), (616, 120, "GPU memory")]
     blue, orange, green, purple, red = HUES
@@ -236,6 +261,7 @@ PICTURES: dict[str, Callable[[], Drawing]] = {
     "expand": expand,
     "load-balance": load_balance,
     "search": search,
+    "group": group,
     "places": places,
 }
 

@@ -83,6 +83,25 @@ def test_interval_operators(client: corank.Client, intervals: int, width: int) -
     np.testing.assert_array_equal(balance.ranks, ranks)
 
 
+@pytest.mark.parametrize("place", ["inline", "stream"])
+@pytest.mark.parametrize("distinct", [1, 300, 1_000_000])
+def test_groups_of_a_million_keys(client: corank.Client, distinct: int, place: Any) -> None:
+    rng = np.random.default_rng(distinct)
+    keys, values = rng.integers(0, distinct, 1_000_000), rng.integers(-(2**31), 2**31, 1_000_000).astype(np.int32)
+    order = np.argsort(keys, kind="stable")
+    wanted, firsts, counts = np.unique(keys, return_index=True, return_counts=True)
+    starts = np.cumsum(counts) - counts
+    names: Any = ["keys", "counts", "firsts", "sums", "minima", "maxima"]
+    got = client.group(keys, values=values, results=names, place=place)
+    sums = np.add.reduceat(values[order].astype(np.int64), starts)
+    minima, maxima = np.minimum.reduceat(values[order], starts), np.maximum.reduceat(values[order], starts)
+    for name, expected in zip(names, (wanted, counts, firsts, sums, minima, maxima), strict=True):
+        np.testing.assert_array_equal(getattr(got, name), expected, err_msg=name)
+    found = client.group(np.sort(keys), arrangement="sorted", place=place)
+    np.testing.assert_array_equal(found.keys, wanted)
+    np.testing.assert_array_equal(found.counts, counts)
+
+
 def test_segments_of_all_lengths(client: corank.Client) -> None:
     rng = np.random.default_rng(5)
     lengths = np.concatenate([rng.integers(0, 5, 500), [0, 10_000, 1, 3000], rng.integers(0, 300, 50)])

@@ -132,6 +132,12 @@ class CupyArray(GpuArray):
 
     __module__ = "cupy.double"
 
+    def __getitem__(self, part: slice) -> CupyArray:
+        """A view of a part, on the same allocation."""
+        found = CupyArray(self.memory, self.host.dtype)
+        found.host = self.host[part]
+        return found
+
 
 class _DLTensor(ctypes.Structure):
     _fields_ = [

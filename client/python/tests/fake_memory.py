@@ -27,6 +27,7 @@ DESTINATIONS = {
     "scatter_intervals": {"result": "result_destination"},
     "load_balance": {"objects": "objects_destination", "ranks": "ranks_destination"},
     "search": {"positions": "destination"},
+    "group": {name: f"{name}_destination" for name in ("keys", "counts", "firsts", "sums", "minima", "maxima")},
 }
 
 

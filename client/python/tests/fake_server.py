@@ -19,7 +19,7 @@ from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2, status_pb2
 from numpy.typing import NDArray
 
-from corank.v1 import array_pb2, operators_pb2
+from corank.v1 import array_pb2, group_pb2, operators_pb2
 from corank.v1 import corank_service_pb2 as service
 from corank.v1 import memory_service_pb2 as memory
 
@@ -169,6 +169,44 @@ def _search(request: Any) -> Any:
     return operators_pb2.SearchResponse(positions=_indices(found), stats=_STATS)
 
 
+def _numbers(name: str, elements: NDArray[Any]) -> Any:
+    return array_pb2.Array(type=name, inline_data=elements.tobytes())
+
+
+def _group(request: Any) -> Any:
+    keys = _read("keys", request.keys)
+    arrangement = {group_pb2.GROUP_INPUT_SORTED: "sorted", group_pb2.GROUP_INPUT_RUNS: "runs"}.get(
+        request.input, "unsorted"
+    )
+    name, descending = _NAMES[request.keys.type], _descending(request)
+    if arrangement == "sorted":
+        index = oracles.first_unsorted(keys, name, descending)
+        if index is not None:
+            raise _Refused("keys", f"element {index} is out of order")
+    order, starts, counts = oracles.groups(keys, name, arrangement, descending)
+    response = group_pb2.GroupResponse(stats=_STATS)
+    for output in request.outputs:
+        if output == group_pb2.GROUP_OUTPUT_KEYS:
+            response.keys.CopyFrom(_like(request.keys, keys[order][starts]))
+        elif output == group_pb2.GROUP_OUTPUT_COUNTS:
+            response.counts.CopyFrom(_numbers("ELEMENT_TYPE_INT64", counts.astype("<i8")))
+        elif output == group_pb2.GROUP_OUTPUT_FIRSTS:
+            response.firsts.CopyFrom(_indices(order[starts]))
+        else:
+            values, of = _read("values", request.values)[order], _NAMES[request.values.type]
+            if output == group_pb2.GROUP_OUTPUT_SUMS:
+                try:
+                    sums = oracles.sums(values, of, starts, counts)
+                except OverflowError as error:
+                    raise _Refused("values", f"a sum does not fit in 64 bits: {error}") from error
+                response.sums.CopyFrom(_numbers(f"ELEMENT_TYPE_{sums.dtype.name.upper()}", sums))
+            else:
+                greatest = output == group_pb2.GROUP_OUTPUT_MAXIMA
+                field = response.maxima if greatest else response.minima
+                field.CopyFrom(_like(request.values, oracles.extremes(values, of, starts, counts, greatest)))
+    return response
+
+
 _METHODS: dict[str, tuple[type[Any], str, Callable[[Any], Any]]] = {
     "Sort": (operators_pb2.SortRequest, "sort", _sort),
     "Merge": (operators_pb2.MergeRequest, "merge", _merge),
@@ -178,6 +216,7 @@ _METHODS: dict[str, tuple[type[Any], str, Callable[[Any], Any]]] = {
     "ScatterIntervals": (operators_pb2.ScatterIntervalsRequest, "scatter_intervals", _move),
     "LoadBalance": (operators_pb2.LoadBalanceRequest, "load_balance", _load_balance),
     "Search": (operators_pb2.SearchRequest, "search", _search),
+    "Group": (group_pb2.GroupRequest, "group", _group),
 }
 GRPC = tuple(int(part) for part in grpc.__version__.split(".")[:2])
 """The version of gRPC in use, such as (1, 60): older ones know less of what went wrong."""

@@ -110,6 +110,26 @@ def cases(count: int, seed: int = 1) -> list[Case]:
     def search(client: corank.Client, put: Any, **options: Any) -> Any:
         return client.search(put(haystack), put(needles), side="right", **options)
 
+    few_keys = (numbers % 50).astype(np.int16)
+    weights = rng.standard_normal(count).astype(np.float32)
+    rows_of_groups, starts_of_groups, sizes_of_groups = oracles.groups(few_keys, "int16", descending=True)
+    group_results = (
+        few_keys[rows_of_groups][starts_of_groups],
+        sizes_of_groups,
+        rows_of_groups[starts_of_groups].astype(np.intp),
+        oracles.sums(weights[rows_of_groups], "float32", starts_of_groups, sizes_of_groups),
+        oracles.extremes(weights[rows_of_groups], "float32", starts_of_groups, sizes_of_groups, True),
+    )
+
+    def group(client: corank.Client, put: Any, **options: Any) -> Any:
+        names: Any = ["keys", "counts", "firsts", "sums", "maxima"]
+        found = client.group(put(few_keys), values=put(weights), results=names, descending=True, **options)
+        assert found.minima is None
+        return tuple(getattr(found, name) for name in names)
+
+    def unique(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.unique(put(numbers), **options)
+
     joined, joined_rows = np.concatenate(halves), np.concatenate(rows)
     objects, ranks = oracles.load_balance(counts)
     return [
@@ -127,6 +147,8 @@ def cases(count: int, seed: int = 1) -> list[Case]:
         Case("scatter", scatter, (oracles.move(source[:total], s, g, c, np.zeros(total + 7, np.uint16)),)),
         Case("load_balance", load_balance, (objects.astype(np.intp), ranks.astype(np.intp))),
         Case("search", search, (np.searchsorted(haystack, needles, side="right"),)),
+        Case("group", group, group_results),
+        Case("unique", unique, (np.unique(numbers),)),
     ]
 
 

@@ -87,6 +87,57 @@ def load_balance(counts: Array) -> tuple[Array, Array]:
     return objects, np.arange(len(objects)) - starts[objects]
 
 
+def groups(
+    keys: Array, key_type: str, arrangement: str = "unsorted", descending: bool = False
+) -> tuple[Array, Array, Array]:
+    """(the positions of the keys in the order of the groups, where each group begins there, how many keys it has)."""
+    order = argsort(keys, key_type, descending) if arrangement == "unsorted" else np.arange(len(keys))
+    ordered = comparable(keys, key_type)[order]
+    both_nan = (ordered[1:] != ordered[1:]) & (ordered[:-1] != ordered[:-1])
+    is_head = np.concatenate([[True][: len(keys)], (ordered[1:] != ordered[:-1]) & ~both_nan]).astype(bool)
+    starts = np.flatnonzero(is_head)
+    return order, starts, np.diff(np.append(starts, len(keys)))
+
+
+def _tree_sum(values: Array, begin: int, end: int) -> Any:
+    """The sum of values[begin:end] in a binary tree over all positions: a node covers 2^k from a multiple of 2^k on."""
+    height = (begin ^ (end - 1)).bit_length()
+    first = begin >> height << height
+    level = [values[at] if begin <= at < end else None for at in range(first, first + (1 << height))]
+    while len(level) > 1:
+        pairs = zip(level[::2], level[1::2])
+        level = [left if right is None else right if left is None else left + right for left, right in pairs]
+    return level[0]
+
+
+def sums(values: Array, value_type: str, starts: Array, counts: Array) -> Array:
+    """The sum of each group of values that lie in the order of the groups, with every bit of the contract."""
+    numbers = comparable(values, value_type)
+    if value_type in INTEGERS:
+        dtype = np.uint64 if value_type.startswith("u") else np.int64
+        exact = [sum(int(each) for each in numbers[at : at + count]) for at, count in zip(starts, counts)]
+        return np.array(exact, dtype)
+    with np.errstate(all="ignore"):
+        wide = numbers.astype(np.float64)
+        found = np.array([_tree_sum(wide, int(at), int(at + count)) for at, count in zip(starts, counts)], np.float64)
+    found[np.isnan(found)] = np.nan
+    return found
+
+
+def extremes(values: Array, value_type: str, starts: Array, counts: Array, greatest: bool) -> Array:
+    """The least or the greatest value of each group: +0.0 for zeros, and one NaN, all bits but the sign set."""
+    found = []
+    for at, count in zip(starts, counts):
+        group = values[at : at + count]
+        found.append(group[argsort(group, value_type, greatest)[0]])
+    out = np.array(found, values.dtype)
+    wide = comparable(out, value_type)
+    if value_type not in INTEGERS:
+        out[wide == 0] = 0
+        bits(out)[wide != wide] = (1 << 8 * out.itemsize - 1) - 1
+    return out
+
+
 def random_keys(rng: np.random.Generator, key_type: str, count: int) -> Array:
     """Keys with many ties; floats with both zeros, infinities and NaNs of several payloads and signs."""
     dtype = storage(key_type)

@@ -35,7 +35,7 @@ from corank._kept import StoredArray, StoredArrays
 from corank._options import CallOptions, ConnectOptions, connect_options
 from corank._progress import Progress
 from corank._regions import SharedArray
-from corank._results import LoadBalance, ServerDevice, ServerInfo, ServerLimits, ServerSetting, Stats
+from corank._results import Groups, LoadBalance, ServerDevice, ServerInfo, ServerLimits, ServerSetting, Stats
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -52,6 +52,7 @@ __all__ = [
     "ConnectOptions",
     "CorankError",
     "DeadlineExceeded",
+    "Groups",
     "Internal",
     "InvalidArgument",
     "LoadBalance",
@@ -80,11 +81,13 @@ __all__ = [
     "empty_shared",
     "expand",
     "gather",
+    "group",
     "health",
     "info",
     "load_balance",
     "merge",
     "move",
+    "run_length_encode",
     "scatter",
     "search",
     "share",
@@ -94,6 +97,7 @@ __all__ = [
     "sort_with_indices",
     "store",
     "stored",
+    "unique",
 ]
 
 
@@ -130,6 +134,9 @@ gather = _default.gather
 scatter = _default.scatter
 load_balance = _default.load_balance
 search = _default.search
+group = _default.group
+unique = _default.unique
+run_length_encode = _default.run_length_encode
 chain = _default.chain
 empty_shared = _default.empty_shared
 share = _default.share

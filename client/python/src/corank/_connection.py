@@ -250,7 +250,8 @@ class Connection(Channels):
             number = service.Operation.DESCRIPTOR.fields_by_name[each.task.operation].number
             operations += nested(_OPERATIONS, nested(number, encode(each.task.request, each.parts)))
         progress.to_send = sum(source.data.nbytes for source in placing.sources)
-        progress.to_receive = sum(output.nbytes or 0 for each in placed for output in each.task.outputs)
+        outputs = [output for each in placed for output in each.task.outputs if output.count is not None]
+        progress.to_receive = sum(output.nbytes or 0 for output in outputs)
         limits = self.server(limit).limits
         wanted = 1 if self.may_be_several else settings.connections
         if wanted is None:

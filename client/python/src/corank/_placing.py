@@ -292,6 +292,8 @@ class Placing:
             return None
         if self._settings.place not in ("auto", "shared_memory"):
             return None
+        if output.room is not None and target.size < output.room:
+            return None  # the server would refuse it, although the result may fit
         return self._regions.find(bytes_of(target), alignment(output.dtype.itemsize))
 
     @staticmethod
@@ -320,11 +322,11 @@ class Placing:
         if target is not None and not isinstance(target, np.ndarray):
             return self._on_gpu(output, gpu_target(target, output), convert=False)
         if target is None and like is not None:
-            if output.count is None:
+            if output.room is None:
                 raise errors.InvalidArgument(
                     "out: how long this result is, is not known before the answer; say where it goes with out="
                 )
-            made = cuda.empty_like(like, output.count, output.dtype, output.type)
+            made = cuda.empty_like(like, output.room, output.dtype, output.type)
             return self._on_gpu(output, gpu_target(made, output), convert=True)
         if target is not None:
             check_target(target, output)

@@ -105,10 +105,14 @@ def _count(answer: Answer, output: Output) -> int:
     return int(header.count)
 
 
+def _of_length(target: NDArray[Any], count: int) -> NDArray[Any]:
+    if target.size != count:
+        raise errors.InvalidArgument(f"out: has {target.size} elements, the result has {count}", field="out")
+    return target
+
+
 def _into(target: NDArray[Any], result: NDArray[Any]) -> NDArray[Any]:
-    if target.size != result.size:
-        raise errors.InvalidArgument(f"out: has {target.size} elements, the result has {result.size}", field="out")
-    copy_into(target, result)
+    copy_into(_of_length(target, result.size), result)
     return target
 
 
@@ -204,11 +208,14 @@ class Shared:
 
     def result(self, answer: Answer) -> Any:
         """A new array, `out`, or the shared memory."""
-        _count(answer, self._output)
+        count = _count(answer, self._output)
+        if self.outlives:
+            return _of_length(self._view, count)
+        found = self._view[:count]
         if not self._copy:
-            return self._view
-        target = np.empty(self._view.size, self._output.result_dtype) if self._target is None else self._target
-        return _into(target, self._view)
+            return found
+        target = np.empty(count, self._output.result_dtype) if self._target is None else self._target
+        return _into(target, found)
 
 
 class OnGpu:
@@ -232,13 +239,15 @@ class OnGpu:
 
     def result(self, answer: Answer) -> Any:
         """The array."""
-        count = _count(answer, self._output)
-        if count != self._target.count:
+        count, array = _count(answer, self._output), self._target.array
+        if self._convert and count < self._target.count:
+            array = array[:count]
+        elif count != self._target.count:
             raise errors.InvalidArgument(f"out: has {self._target.count} elements, the result has {count}", field="out")
         wanted = self._output.as_dtype
         if self._convert and wanted is not None and wanted != self._output.dtype:
-            return cuda.converted(self._target.array, wanted)
-        return self._target.array
+            return cuda.converted(array, wanted)
+        return array
 
 
 class Kept:

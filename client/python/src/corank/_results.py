@@ -114,6 +114,20 @@ class LoadBalance(NamedTuple):
     ranks: NDArray[Any]
 
 
+_UNASKED: Any = None  # so that callers need not tell type checkers which results they asked for
+
+
+class Groups(NamedTuple):
+    """Groups of equal keys: for each an element of every result that was asked for. The others are None."""
+
+    keys: NDArray[Any] = _UNASKED
+    counts: NDArray[Any] = _UNASKED
+    firsts: NDArray[Any] = _UNASKED
+    sums: NDArray[Any] = _UNASKED
+    minima: NDArray[Any] = _UNASKED
+    maxima: NDArray[Any] = _UNASKED
+
+
 @dataclass(frozen=True)
 class ServerLimits:
     """The limits of a server."""

@@ -38,15 +38,22 @@ class Output:
     """The greatest index that it may hold; None: not known before the answer."""
     element_type: int = 0
     """ELEMENT_TYPE, where `dtype` alone does not say it: of keys such as bfloat16."""
+    most: int | None = None
+    """The elements for which the server wants room, if `count` is not known; None: not known either."""
 
     def __post_init__(self) -> None:
         if self.as_dtype is not None:
             check_positions("index_dtype", self.as_dtype, self.greatest)
 
     @property
+    def room(self) -> int | None:
+        """The elements for which it needs room; None: not known before the answer."""
+        return self.most if self.count is None else self.count
+
+    @property
     def nbytes(self) -> int | None:
-        """Bytes on their way; None: not known before the answer."""
-        return None if self.count is None else self.count * self.dtype.itemsize
+        """Bytes of that room."""
+        return None if self.room is None else self.room * self.dtype.itemsize
 
     @property
     def type(self) -> int:

@@ -10,12 +10,18 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from corank._groups import GroupOperators
 from corank._intervals import IntervalOperators
 from corank._ordered import OrderedOperators
 from corank._sorted_columns import ColumnOperators
 
 
-class ArrayOperators(OrderedOperators[NDArray[Any]], ColumnOperators[NDArray[Any]], IntervalOperators[NDArray[Any]]):
+class ArrayOperators(
+    OrderedOperators[NDArray[Any]],
+    ColumnOperators[NDArray[Any]],
+    GroupOperators[NDArray[Any]],
+    IntervalOperators[NDArray[Any]],
+):
     """Operators that return arrays."""
 
 

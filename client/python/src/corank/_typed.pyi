@@ -14,10 +14,11 @@ from typing_extensions import Unpack
 from corank._chains import Pending
 from corank._columns import KeyColumn
 from corank._elements import Dlpack, Input, OnGpu, RemoteArray
+from corank._groups import GroupArrangement, GroupResult
 from corank._kept import StoredArray
 from corank._options import CallOptions, ChainOptions
 from corank._ordered import MergeAlgorithm, SortAlgorithm
-from corank._results import LoadBalance
+from corank._results import Groups, LoadBalance
 from corank._task import Operators, Task
 
 Host = ArrayLike | RemoteArray | Dlpack
@@ -55,6 +56,13 @@ class SearchOptions(ChainOptions, total=False):
 
 class CountOptions(ChainOptions, total=False):
     index_dtype: DTypeLike | None
+
+class DistinctOptions(ChainOptions, total=False):
+    descending: bool
+    dtype: DTypeLike | None
+
+class RunOptions(ChainOptions, total=False):
+    dtype: DTypeLike | None
 
 class ArrayOperators(Operators[NDArray[Any]]):
     def __init_subclass__(cls, options: Any = None, result: str = "A") -> None: ...
@@ -789,6 +797,109 @@ class ArrayOperators(Operators[NDArray[Any]]):
         out: None = None,
         keep: Sequence[str],
         **options: Unpack[CountOptions],
+    ) -> tuple[StoredArray, StoredArray]: ...
+    def group(
+        self,
+        keys: Input,
+        *,
+        values: Input | None = None,
+        results: Sequence[GroupResult] = ...,
+        arrangement: GroupArrangement = ...,
+        value_dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike | None = ...,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+        **options: Unpack[DistinctOptions],
+    ) -> Groups: ...
+    @overload
+    def unique(
+        self,
+        keys: NDArray[K],
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[DistinctOptions],
+    ) -> NDArray[K]: ...
+    @overload
+    def unique(
+        self,
+        keys: G,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[DistinctOptions],
+    ) -> G: ...
+    @overload
+    def unique(
+        self,
+        keys: Host,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[DistinctOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def unique(
+        self,
+        keys: Input,
+        *,
+        out: T,
+        keep: None = None,
+        **options: Unpack[DistinctOptions],
+    ) -> T: ...
+    @overload
+    def unique(
+        self,
+        keys: Input,
+        *,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[DistinctOptions],
+    ) -> StoredArray: ...
+    @overload
+    def run_length_encode(
+        self,
+        keys: NDArray[K],
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[RunOptions],
+    ) -> tuple[NDArray[K], NDArray[np.int64]]: ...
+    @overload
+    def run_length_encode(
+        self,
+        keys: G,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[RunOptions],
+    ) -> tuple[G, G]: ...
+    @overload
+    def run_length_encode(
+        self,
+        keys: Host,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[RunOptions],
+    ) -> tuple[NDArray[Any], NDArray[np.int64]]: ...
+    @overload
+    def run_length_encode(
+        self,
+        keys: Input,
+        *,
+        out: tuple[T, U],
+        keep: None = None,
+        **options: Unpack[RunOptions],
+    ) -> tuple[T, U]: ...
+    @overload
+    def run_length_encode(
+        self,
+        keys: Input,
+        *,
+        out: None = None,
+        keep: Sequence[str],
+        **options: Unpack[RunOptions],
     ) -> tuple[StoredArray, StoredArray]: ...
 
 class PendingOperators(Operators[Pending]):

@@ -55,6 +55,11 @@ def right(client: corank.Client, x: Floats, y: NDArray[np.int8], stored: corank.
     assert_type(client.move(x, [0], [1], [1], destination=5), Floats)
     assert_type(client.scatter(x, [0], [1], destination=x), Floats)
     assert_type(client.load_balance([1, 2]).objects, NDArray[Any])
+    assert_type(client.group(x, values=y, results=["keys", "sums"]), corank.Groups)
+    assert_type(client.unique(x, descending=True), Floats)
+    assert_type(client.unique(gpu), OnGpu)
+    assert_type(client.unique(x, keep="name"), corank.StoredArray)
+    assert_type(client.run_length_encode(x), tuple[Floats, NDArray[np.int64]])
     with client.chain(deadline=5) as chain:
         assert_type(chain.sort(x), corank.Pending)
         assert_type(chain.sort(x, values=y, keep=("a", "b")), tuple[corank.Pending, corank.Pending])
