@@ -81,6 +81,8 @@ template absl::StatusOr<Client::Outcome> Client::RunInto(const GatherRequest&, c
                                                          const std::vector<ResultBuffer*>&) const;
 template absl::StatusOr<Client::Outcome> Client::RunInto(const ScatterRequest&, const CallOptions&,
                                                          const std::vector<ResultBuffer*>&) const;
+template absl::StatusOr<Client::Outcome> Client::RunInto(const GroupRequest&, const CallOptions&,
+                                                         const std::vector<ResultBuffer*>&) const;
 
 template <typename Request>
 absl::StatusOr<RawResult> Client::RunRaw(const Request& request, const CallOptions& call) const {
@@ -174,6 +176,25 @@ absl::StatusOr<RawLoadBalanceResult> Client::LoadBalance(const LoadBalanceReques
   RawLoadBalanceResult result;
   ArrayBuffer objects(&result.objects), ranks(&result.ranks);
   absl::StatusOr<Outcome> outcome = RunInto(request, call, {&objects, &ranks});
+  if (!outcome.ok()) return outcome.status();
+  result.stats = std::move(outcome->stats);
+  return result;
+}
+
+absl::StatusOr<RawGroupResult> Client::Group(const GroupRequest& request, const CallOptions& call) const {
+  RawGroupResult result;
+  const std::pair<bool, std::optional<Array>*> wanted[] = {
+      {request.wants.keys, &result.keys},     {request.wants.counts, &result.counts},
+      {request.wants.firsts, &result.firsts}, {request.wants.sums, &result.sums},
+      {request.wants.minima, &result.minima}, {request.wants.maxima, &result.maxima}};
+  std::vector<std::unique_ptr<ResultBuffer>> owned;
+  std::vector<ResultBuffer*> buffers;
+  for (const auto& [is_wanted, array] : wanted) {
+    if (!is_wanted) continue;
+    owned.push_back(std::make_unique<ArrayBuffer>(&array->emplace()));
+    buffers.push_back(owned.back().get());
+  }
+  absl::StatusOr<Outcome> outcome = RunInto(request, call, buffers);
   if (!outcome.ok()) return outcome.status();
   result.stats = std::move(outcome->stats);
   return result;

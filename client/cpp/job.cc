@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/messages.h"
+#include "kernels/common/group.h"
 #include "kernels/common/types.h"
 #include "proto/wire_enums.h"
 
@@ -25,6 +26,7 @@ constexpr const char* kMethods[] = {
     "/corank.v1.CorankService/ScatterIntervals",
     "/corank.v1.CorankService/LoadBalance",
     "/corank.v1.CorankService/Search",
+    "/corank.v1.CorankService/Group",
 };
 
 void AddInput(Job* job, const ArrayView& view, v1::Array* array, std::string field, bool is_control = false) {
@@ -363,6 +365,42 @@ std::unique_ptr<Job> MakeJob(const SearchRequest& request, const CallOptions& ca
       job.get(), "positions", message->mutable_destination(),
       [](const v1::OperationResult& r, int) { return r.search().has_positions() ? &r.search().positions() : nullptr; },
       request.output, IndexType(request.haystack.count()), request.needles.count(), true);
+  return job;
+}
+
+std::unique_ptr<Job> MakeJob(const GroupRequest& request, const CallOptions& call) {
+  auto job = std::make_unique<Job>();
+  v1::GroupRequest* message = job->operation.mutable_group();
+  *message->mutable_options() = ToProto(call);
+  message->set_input(request.input == GroupInput::kSorted ? v1::GROUP_INPUT_SORTED
+                     : request.input == GroupInput::kRuns ? v1::GROUP_INPUT_RUNS
+                                                          : v1::GROUP_INPUT_UNSORTED);
+  if (request.input != GroupInput::kRuns) message->set_order(ToProto(request.order));
+  AddInput(job.get(), request.keys, message->mutable_keys(), "keys");
+  if (request.values.has_value()) AddInput(job.get(), *request.values, message->mutable_values(), "values");
+  const int64_t most = request.keys.count();
+  const auto add = [&](bool is_wanted, v1::GroupOutput output, const char* name, v1::Destination* destination,
+                       Finder find, const Output& place, ElementType type) {
+    if (!is_wanted) return;
+    message->add_outputs(output);
+    AddResult(job.get(), name, destination, find, place, type, most, output == v1::GROUP_OUTPUT_FIRSTS).is_exact =
+        false;
+  };
+  // A destination is in the message only if its result is wanted.
+#define CORANK_ADD(NAME, name, type)                                                                          \
+  add(                                                                                                        \
+      request.wants.name, v1::GROUP_OUTPUT_##NAME, #name,                                                     \
+      request.wants.name ? message->mutable_##name##_destination() : nullptr,                                 \
+      [](const v1::OperationResult& r, int) { return r.group().has_##name() ? &r.group().name() : nullptr; }, \
+      request.name##_output, type)
+  CORANK_ADD(KEYS, keys, request.keys.type);
+  CORANK_ADD(COUNTS, counts, KeyType::kInt64);
+  CORANK_ADD(FIRSTS, firsts, IndexType(most - 1));
+  const ElementType of = request.values.has_value() ? request.values->type : ElementType(KeyType::kInt64);
+  CORANK_ADD(SUMS, sums, of.is_record() ? of : ElementType(SumType(of.key_type())));  // the server refuses records
+  CORANK_ADD(MINIMA, minima, of);
+  CORANK_ADD(MAXIMA, maxima, of);
+#undef CORANK_ADD
   return job;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "corank/columns.h"
+#include "corank/groups.h"
 #include "corank/internal/result_buffer.h"
 #include "corank/operators.h"
 #include "corank/v1/corank_service.pb.h"
@@ -87,6 +88,7 @@ std::unique_ptr<Job> MakeJob(const GatherRequest& request, const CallOptions& ca
 std::unique_ptr<Job> MakeJob(const ScatterRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const LoadBalanceRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const SearchRequest& request, const CallOptions& call);
+std::unique_ptr<Job> MakeJob(const GroupRequest& request, const CallOptions& call);
 
 /// INVALID_ARGUMENT, naming `field`, if the view is of a result that went to an Output.
 absl::Status CheckHere(absl::string_view field, const ArrayView& view);

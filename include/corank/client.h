@@ -55,6 +55,7 @@
 #include "corank/columns.h"
 #include "corank/element.h"
 #include "corank/errors.h"
+#include "corank/groups.h"
 #include "corank/internal/result_buffer.h"
 #include "corank/memory.h"
 #include "corank/operators.h"
@@ -76,7 +77,7 @@ class Client {
   /// Ends the regions that this client registered. No call may be running.
   ~Client();
 
-  // Calls with named arguments. operators.h, columns.h and chain.h document the requests.
+  // Calls with named arguments. operators.h, columns.h, groups.h and chain.h document the requests.
 
   /// Sorts keys, with values or as indices.
   absl::StatusOr<RawSortResult> Sort(const SortRequest& request, const CallOptions& call = {}) const;
@@ -97,6 +98,8 @@ class Client {
                                                    const CallOptions& call = {}) const;
   /// Finds the position of each needle in a sorted haystack.
   absl::StatusOr<RawResult> Search(const SearchRequest& request, const CallOptions& call = {}) const;
+  /// Finds the groups of equal keys, and reduces the values of each.
+  absl::StatusOr<RawGroupResult> Group(const GroupRequest& request, const CallOptions& call = {}) const;
   /// Runs a chain of 1 to 16 operators in one call; see chain.h. The arrays always travel as a stream.
   absl::StatusOr<std::vector<OperatorResult>> Run(const std::vector<AnyRequest>& operators,
                                                   const CallOptions& call = {}) const;
@@ -218,6 +221,18 @@ class Client {
   template <typename Haystack, typename Needles, typename Key = internal::KeyOf<Haystack>>
   absl::StatusOr<IndicesResult> Search(const Haystack& haystack, const Needles& needles,
                                        const SearchOptions& options = {}, const CallOptions& call = {}) const;
+
+  /// The distinct keys, or the keys of the runs, and how many there are of each.
+  template <typename Keys, typename Key = internal::KeyOf<Keys>>
+  absl::StatusOr<GroupResult<Key>> Group(const Keys& keys, const GroupOptions& options = {},
+                                         const CallOptions& call = {}) const;
+
+  /// The same with the sum, the minimum and the maximum of the values of each key: values[i] belongs to keys[i].
+  template <typename Keys, typename Values, typename Key = internal::KeyOf<Keys>,
+            typename Value = internal::KeyOf<Values>>
+  absl::StatusOr<GroupValuesResult<Key, Value>> GroupValues(const Keys& keys, const Values& values,
+                                                            const GroupOptions& options = {},
+                                                            const CallOptions& call = {}) const;
 
  private:
   /// What a call returned besides its arrays.

@@ -19,6 +19,7 @@ HEADERS = (
     "operators.h",
     "element.h",
     "columns.h",
+    "groups.h",
     "chain.h",
     "shared_memory.h",
     "memory.h",

@@ -202,6 +202,52 @@ TEST_P(ClientOnServer, BalancesAndSearches) {
   EXPECT_THAT(client_.Search(haystack, needles, options)->indices, ElementsAre(3, 0, 4));
 }
 
+TEST_P(ClientOnServer, FindsGroups) {
+  const std::vector<uint16_t> keys = {7, 5, 7, 7, 9};
+  const std::vector<float> values = {1.5F, 2, 3, -4, 8};
+  const auto grouped = client_.GroupValues(keys, values);
+  ASSERT_TRUE(grouped.ok()) << grouped.status();
+  EXPECT_THAT(grouped->keys, ElementsAre(5, 7, 9));
+  EXPECT_THAT(grouped->counts, ElementsAre(1, 3, 1));
+  EXPECT_THAT(grouped->sums, ElementsAre(2.0, 0.5, 8.0));
+  EXPECT_THAT(grouped->minima, ElementsAre(2, -4, 8));
+  EXPECT_THAT(grouped->maxima, ElementsAre(2, 3, 8));
+  GroupOptions options;
+  options.input = GroupInput::kRuns;
+  const auto runs = client_.Group(keys, options);
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  EXPECT_THAT(runs->keys, ElementsAre(7, 5, 7, 9));
+  EXPECT_THAT(runs->counts, ElementsAre(1, 1, 2, 1));
+
+  GroupRequest request;
+  request.keys = ViewOf(keys);
+  request.order = Order::kDescending;
+  request.wants.counts = false;
+  request.wants.firsts = true;
+  std::vector<uint16_t> distinct(keys.size());
+  request.keys_output = Into(distinct);
+  const auto raw = client_.Group(request);
+  ASSERT_TRUE(raw.ok()) << raw.status();
+  ASSERT_EQ(raw->keys->count(), 3);
+  EXPECT_THAT(absl::MakeSpan(distinct).first(3), ElementsAre(9, 7, 5));
+  EXPECT_FALSE(raw->counts.has_value());
+  EXPECT_THAT(*ToIndices(*raw->firsts), ElementsAre(4, 0, 1));
+  options.input = GroupInput::kSorted;
+  EXPECT_EQ(ViolatedField(client_.Group(keys, options).status()), "keys");
+}
+
+TEST_P(ClientOnServer, LargeGroupsTravelAsOthersDo) {
+  std::vector<uint32_t> keys(3'000'000);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint32_t>(i * 2654435761U % 1000);
+  const auto grouped = client_.Group(keys);
+  ASSERT_TRUE(grouped.ok()) << grouped.status();
+  ASSERT_EQ(grouped->keys.size(), 1000U);
+  for (uint32_t key = 0; key < 1000; ++key) {
+    ASSERT_EQ(grouped->keys[key], key);
+    ASSERT_EQ(grouped->counts[key], std::count(keys.begin(), keys.end(), key));
+  }
+}
+
 TEST_P(ClientOnServer, EmptyArraysAreOrdinary) {
   const std::vector<float> none;
   const auto sorted = client_.Sort(none);

@@ -158,6 +158,36 @@ absl::StatusOr<IndicesResult> Client::Search(const Haystack& haystack, const Nee
   return TypedIndices(raw->array, std::move(raw->stats));
 }
 
+template <typename Keys, typename Key>
+absl::StatusOr<GroupResult<Key>> Client::Group(const Keys& keys, const GroupOptions& options,
+                                               const CallOptions& call) const {
+  GroupRequest request{options, ViewOf(keys), std::nullopt};
+  GroupResult<Key> result;
+  VectorBuffer<Key> distinct(&result.keys);
+  VectorBuffer<int64_t> counts(&result.counts);
+  absl::StatusOr<Outcome> outcome = RunInto(request, call, {&distinct, &counts});
+  if (!outcome.ok()) return outcome.status();
+  result.stats = std::move(outcome->stats);
+  return result;
+}
+
+template <typename Keys, typename Values, typename Key, typename Value>
+absl::StatusOr<GroupValuesResult<Key, Value>> Client::GroupValues(const Keys& keys, const Values& values,
+                                                                  const GroupOptions& options,
+                                                                  const CallOptions& call) const {
+  GroupRequest request{options, ViewOf(keys), ViewOf(values)};
+  request.wants.sums = request.wants.minima = request.wants.maxima = true;
+  GroupValuesResult<Key, Value> result;
+  VectorBuffer<Key> distinct(&result.keys);
+  VectorBuffer<int64_t> counts(&result.counts);
+  VectorBuffer<SumOf<Value>> sums(&result.sums);
+  VectorBuffer<Value> minima(&result.minima), maxima(&result.maxima);
+  absl::StatusOr<Outcome> outcome = RunInto(request, call, {&distinct, &counts, &sums, &minima, &maxima});
+  if (!outcome.ok()) return outcome.status();
+  result.stats = std::move(outcome->stats);
+  return result;
+}
+
 }  // namespace corank::client
 
 #endif  // CORANK_INTERNAL_CLIENT_TYPED_H_
