@@ -25,6 +25,7 @@ Command GatherCommand();
 Command ScatterCommand();
 Command LoadBalanceCommand();
 Command SearchCommand();
+Command GroupCommand();
 Command InfoCommand();
 Command HealthCommand();
 Command BenchCommand();

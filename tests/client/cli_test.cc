@@ -161,6 +161,31 @@ TEST_F(CliTest, SearchFindsBounds) {
   EXPECT_THAT(FromNpy<uint32_t>(ReadFile(Path("positions.npy")), "<u4"), ElementsAre(3, 0, 4));
 }
 
+TEST_F(CliTest, GroupWritesTheFilesThatAreNamed) {
+  WriteFile(Path("k.npy"), Npy("<i4", std::vector<int32_t>{7, 5, 7, 7, 9}));
+  WriteFile(Path("v.npy"), Npy("<f4", std::vector<float>{1.5F, 2, 3, -4, 8}));
+  const Finished done = Corank({"group", Path("k.npy"), "-o", Path("keys.npy"), "--counts-output", Path("counts.npy"),
+                                "--firsts-output", Path("firsts.npy"), "--values", Path("v.npy"), "--sums-output",
+                                Path("sums.npy"), "--maxima-output", Path("maxima.npy")});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(FromNpy<int32_t>(ReadFile(Path("keys.npy")), "<i4"), ElementsAre(5, 7, 9));
+  EXPECT_THAT(FromNpy<int64_t>(ReadFile(Path("counts.npy")), "<i8"), ElementsAre(1, 3, 1));
+  EXPECT_THAT(FromNpy<uint32_t>(ReadFile(Path("firsts.npy")), "<u4"), ElementsAre(1, 0, 4));
+  EXPECT_THAT(FromNpy<double>(ReadFile(Path("sums.npy")), "<f8"), ElementsAre(2.0, 0.5, 8.0));
+  EXPECT_THAT(FromNpy<float>(ReadFile(Path("maxima.npy")), "<f4"), ElementsAre(2, 3, 8));
+  WriteFile(Path("k.txt"), "7\n5\n7\n");
+  EXPECT_EQ(Corank({"group", Path("k.txt")}).out, "5\n7\n");
+  EXPECT_EQ(Corank({"group", Path("k.txt"), "--input", "runs"}).out, "7\n5\n7\n");
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--sums-output", Path("s.npy")},
+                                                {"--values", Path("v.npy")},
+                                                {"--input", "runs", "--descending"},
+                                                {"--input", "run"}}) {
+    std::vector<std::string> words = {"group", Path("k.txt")};
+    words.insert(words.end(), wrong.begin(), wrong.end());
+    EXPECT_EQ(Corank(words).exit_code, 2) << wrong[0];
+  }
+}
+
 TEST_F(CliTest, InfoSaysWhatTheServerIs) {
   const Finished table = Corank({"info"});
   ASSERT_EQ(table.exit_code, 0) << table.err;
@@ -195,7 +220,7 @@ TEST_F(CliTest, VersionAndHelpNeedNoServer) {
   const Finished help = Corank({"help"});
   EXPECT_EQ(help.exit_code, 0);
   for (const char* command : {"sort", "merge", "argsort", "move", "expand", "gather", "scatter", "load-balance",
-                              "search", "info", "bench", "version", "help"}) {
+                              "search", "group", "info", "bench", "version", "help"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command + " "));
   }
   EXPECT_EQ(Corank({"sort", "--help"}).out, Corank({"help", "sort"}).out);
