@@ -102,8 +102,8 @@ pub(crate) async fn perform(
     }
     let mut all = vec![];
     for (task, answer) in tasks.iter().zip(answers) {
-        if Method::of(&answer) != task.method {
-            let text = format!("the server answered {}, not {}", Method::of(&answer).name(), task.method.name());
+        if Method::name_of(&answer) != task.method.name() {
+            let text = format!("the server answered {}, not {}", Method::name_of(&answer), task.method.name());
             return Err(named(Error::internal(text)));
         }
         let mut answered = Answered::read(answer);
@@ -204,6 +204,7 @@ async fn unary(
         Operation::ScatterIntervals(request) => call!(request, ScatterIntervals),
         Operation::LoadBalance(request) => call!(request, LoadBalance),
         Operation::Search(request) => call!(request, Search),
+        Operation::Group(request) => call!(request, Group),
     }
 }
 

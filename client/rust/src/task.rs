@@ -38,17 +38,18 @@ impl Method {
         }
     }
 
-    /// The one that made this answer.
-    pub fn of(answer: &Answer) -> Self {
+    /// The name of the operator that made this answer.
+    pub fn name_of(answer: &Answer) -> &'static str {
         match answer {
-            Answer::Sort(_) => Self::Sort,
-            Answer::Merge(_) => Self::Merge,
-            Answer::ExpandIntervals(_) => Self::ExpandIntervals,
-            Answer::MoveIntervals(_) => Self::MoveIntervals,
-            Answer::GatherIntervals(_) => Self::GatherIntervals,
-            Answer::ScatterIntervals(_) => Self::ScatterIntervals,
-            Answer::LoadBalance(_) => Self::LoadBalance,
-            Answer::Search(_) => Self::Search,
+            Answer::Sort(_) => "Sort",
+            Answer::Merge(_) => "Merge",
+            Answer::ExpandIntervals(_) => "ExpandIntervals",
+            Answer::MoveIntervals(_) => "MoveIntervals",
+            Answer::GatherIntervals(_) => "GatherIntervals",
+            Answer::ScatterIntervals(_) => "ScatterIntervals",
+            Answer::LoadBalance(_) => "LoadBalance",
+            Answer::Search(_) => "Search",
+            Answer::Group(_) => "Group",
         }
     }
 
@@ -392,6 +393,15 @@ impl Answered {
             Answer::Search(search) => {
                 add("positions", search.positions);
                 search.stats
+            }
+            Answer::Group(group) => {
+                add("keys", group.keys);
+                add("counts", group.counts);
+                add("firsts", group.firsts);
+                add("sums", group.sums);
+                add("minima", group.minima);
+                add("maxima", group.maxima);
+                group.stats
             }
         };
         Self { arrays, algorithm, stats: stats.unwrap_or_default() }
