@@ -249,6 +249,7 @@ absl::Status Server::StartLanes() {
     LanePool::Options options;
     options.device = i;
     options.ordinal = devices_.ordinal(i);
+    options.devices = &devices_.set();
     options.watch = &devices_.watch(i);
     const auto start = [&](LaneKind kind, int count, WorkSource* source) -> absl::StatusOr<LanePool*> {
       options.kind = kind;
@@ -294,8 +295,11 @@ absl::Status Server::StartRpc() {
   environment.long_queue = &long_queue_;
   environment.planner.host_bytes = options_.host_bytes;
   environment.planner.long_bytes = options_.long_bytes;
+  environment.planner.most_shards = options_.devices_per_request;
+  environment.planner.shard_bytes = options_.shard_bytes;
   environment.planner.in_pieces = options_.in_pieces.value_or(engine_info().kind == EngineKind::kCuda);
   environment.planner.max_host_bytes = plan_.streams.max_host_bytes;
+  environment.planner.max_device_bytes = plan_.streams.max_device_bytes;
   environment.streams = plan_.streams;
   environment.places = {&regions_, &arrays_, host_pool_.get(), run_buffers_.get(), &devices_.set(), &helpers_};
   environment.active_calls = &active_calls_;
@@ -399,7 +403,7 @@ void Server::Refuse(const absl::Status& refusal, bool also_running) {
 void Server::AbandonLanes(int device) {
   absl::MutexLock lock(&lanes_mutex_);
   for (const auto& [of, lanes] : lanes_) {
-    if (of == device) lanes->Abandon(devices_.watch(device).Lost());
+    lanes->Abandon(device, devices_.watch(device).Lost());
   }
 }
 

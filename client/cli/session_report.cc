@@ -45,6 +45,7 @@ std::string Session::JsonReport(const Report& report) const {
   json.Add("engine", stats.engine)
       .Add("device", stats.device)
       .Add("device_ordinal", int64_t{stats.device_ordinal})
+      .Add("devices", int64_t{stats.devices})
       .Add("request_id", stats.request_id);
   json.Add("queue_ns", stats.queue_ns).Add("copy_in_ns", stats.copy_in_ns).Add("kernel_ns", stats.kernel_ns);
   json.Add("copy_out_ns", stats.copy_out_ns).Add("round_trip_ns", stats.round_trip_ns);

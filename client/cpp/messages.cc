@@ -61,6 +61,7 @@ RequestStats FromProto(const v1::RequestStats& stats) {
   result.engine = EngineName(stats.engine());
   result.device = stats.device();
   result.device_ordinal = stats.device_ordinal();
+  result.devices = stats.devices();
   result.queue_ns = stats.queue_ns();
   result.copy_in_ns = stats.copy_in_ns();
   result.kernel_ns = stats.kernel_ns();

@@ -80,6 +80,7 @@ struct RequestStats {
   std::string engine;            // "cuda" or "cpu"
   std::string device;            // the name of the device
   int32_t device_ordinal = 0;    // its number in ServerInfo::devices
+  int32_t devices = 0;           // that did parts of the work, that one included
   std::string request_id;        // the caller's, or the one that the server made
   int64_t queue_ns = 0;          // from the arrival of the request to the start of its work
   int64_t copy_in_ns = 0;        // host memory to device; 0 on the CPU engine

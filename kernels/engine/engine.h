@@ -41,6 +41,7 @@ struct EngineInfo {
   int64_t memory_bytes = 0;
   int32_t parallelism = 0;  // multiprocessors, or threads
   std::string device_uuid;  // "GPU-...", as the driver gives it; empty on the CPU engine
+  bool reads_peers = true;  // kernels read the memory of the other devices of the program, where there are any
 };
 
 /// The time of a request on a stream, by phase. On the CPU engine only kernel_ns is not 0.

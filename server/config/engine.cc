@@ -14,6 +14,9 @@ ABSL_FLAG(std::string, engine, "auto",
           "Engine that runs the operators: cuda, cpu, or auto, which takes CUDA if it works and the CPU otherwise.");
 ABSL_FLAG(std::vector<std::string>, devices, {"all"},
           "GPUs that share the work: all, or up to 64 ordinals separated by commas, such as 0,1.");
+ABSL_FLAG(int32_t, devices_per_request, 0,
+          "Most GPUs that share one large sort, 1 to 64. Only idle GPUs share it, so that under load each request has "
+          "one. 0: all of them. 1: none shares.");
 ABSL_FLAG(int32_t, lanes, 4, "Requests that each device runs at the same time, 1 to 256.");
 ABSL_FLAG(int32_t, long_lanes, 8,
           "Streams, and requests on large arrays outside messages, that each device runs at the same time, 1 to 256.");
@@ -81,6 +84,8 @@ absl::Status ReadEngine(Configuration& configuration) {
   configuration.engine.cpu_threads = absl::GetFlag(FLAGS_cpu_threads);
   CORANK_RETURN_IF_ERROR(CheckRange("cpu-threads", configuration.engine.cpu_threads, 0, 4096));
   Server::Options& server = configuration.server;
+  server.devices_per_request = absl::GetFlag(FLAGS_devices_per_request);
+  CORANK_RETURN_IF_ERROR(CheckRange("devices-per-request", server.devices_per_request, 0, DeviceSet::kMaxDevices));
   server.lanes = absl::GetFlag(FLAGS_lanes);
   CORANK_RETURN_IF_ERROR(CheckRange("lanes", server.lanes, 1, 256));
   server.long_lanes = absl::GetFlag(FLAGS_long_lanes);
@@ -103,8 +108,8 @@ const Group& EngineGroup() {
   static const auto* const group =
       new Group{"engine",
                 "Engine, devices and concurrency",
-                {Shown(FLAGS_engine), Shown(FLAGS_devices), Shown(FLAGS_lanes), Shown(FLAGS_long_lanes),
-                 Shown(FLAGS_spare_lanes), Shown(FLAGS_small_lanes), Shown(FLAGS_cpu_threads),
+                {Shown(FLAGS_engine), Shown(FLAGS_devices), Shown(FLAGS_devices_per_request), Shown(FLAGS_lanes),
+                 Shown(FLAGS_long_lanes), Shown(FLAGS_spare_lanes), Shown(FLAGS_small_lanes), Shown(FLAGS_cpu_threads),
                  Shown(FLAGS_canary_interval), Shown(FLAGS_canary_timeout), Shown(FLAGS_hang_timeout)},
                 ReadEngine};
   return *group;

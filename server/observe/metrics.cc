@@ -79,8 +79,11 @@ Metrics::Metrics()
   auto& sent = Counters(*registry_, "corank_sent_bytes_total", "Bytes of response messages.");
   auto& host_requests = Counters(*registry_, "corank_host_requests_total",
                                  "Requests that the host's CPU ran at once, without a lane of a device.");
+  auto& sharded_requests =
+      Counters(*registry_, "corank_sharded_requests_total", "Requests whose work several devices shared.");
   for (int i = 0; i < kOperatorCount; ++i) {
     const std::string name = OperatorName(static_cast<Operator>(i));
+    operators_[i].sharded_requests = &sharded_requests.Add({{"operator", name}});
     operators_[i].received_bytes = &received.Add({{"operator", name}});
     operators_[i].sent_bytes = &sent.Add({{"operator", name}});
     operators_[i].host_requests = &host_requests.Add({{"operator", name}});
@@ -169,6 +172,7 @@ void Metrics::ObserveBatch(Operator op, int requests, int64_t bytes) {
   times.batch_bytes->Observe(static_cast<double>(bytes));
 }
 
+void Metrics::CountShardedRequest(Operator op) { operators_[static_cast<int>(op)].sharded_requests->Increment(); }
 void Metrics::CountHostRequest(Operator op) { operators_[static_cast<int>(op)].host_requests->Increment(); }
 
 Metrics::PerTenant Metrics::Tenant(absl::string_view name) {

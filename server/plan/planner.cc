@@ -21,11 +21,45 @@ Strategy ChooseStrategy(const Workload& work, const PlannerOptions& options) {
   return work.work_bytes <= options.small_bytes ? Strategy::kBatched : Strategy::kDevice;
 }
 
+uint64_t ChooseShards(int64_t work_bytes, uint64_t idle, const PlannerOptions& options) {
+  int64_t most = options.most_shards == 0 ? DeviceSet::kMaxDevices : options.most_shards;
+  most = std::min(most, work_bytes / options.shard_bytes);
+  uint64_t shards = 0;
+  int64_t count = 0;
+  for (int i = 0; i < DeviceSet::kMaxDevices && count < most; ++i) {
+    if ((idle & DeviceSet::Only(i)) == 0) continue;
+    shards |= DeviceSet::Only(i);
+    ++count;
+  }
+  return count < 2 ? 0 : shards;
+}
+
+namespace {
+
+// Whether several devices share the request from here on.
+bool Shard(Plan& plan, const PlannerOptions& options, const DeviceSet& devices, uint64_t idle) {
+  if (!plan.operation->can_shard()) return false;
+  const uint64_t shards = ChooseShards(plan.work_bytes, idle, options);
+  if (shards == 0) return false;
+  std::unique_ptr<Operation> operation = plan.operation->Sharded(shards);
+  MemoryNeed need = NeedOf(*operation, Strategy::kSharded, devices);
+  const auto is_too_much = [&options](int64_t bytes) { return bytes > options.max_device_bytes; };
+  if (std::any_of(need.device_bytes.begin(), need.device_bytes.end(), is_too_much)) return false;
+  plan.operation = std::move(operation);
+  plan.strategy = Strategy::kSharded;
+  plan.need = std::move(need);
+  plan.devices = plan.shard_devices = shards;
+  return true;
+}
+
+}  // namespace
+
 Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, const PlannerOptions& options,
-                 const StreamOptions& streams, const DeviceSet& devices, RunBuffers* buffers) {
+                 const StreamOptions& streams, const DeviceSet& devices, uint64_t idle, RunBuffers* buffers) {
   Plan plan;
   plan.operation = std::move(operation);
   plan.work_bytes = std::max(extent.message_bytes, plan.operation->work_bytes());
+  if (Shard(plan, options, devices, idle)) return plan;
   Workload work;
   work.work_bytes = plan.work_bytes;
   work.placed_bytes = extent.placed_bytes;

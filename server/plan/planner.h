@@ -26,6 +26,12 @@ struct PlannerOptions {
   bool in_pieces = false;
   /// Most pinned memory of work that runs piece by piece.
   int64_t max_host_bytes = 0;
+  /// Most devices that share one request; 0: all, 1: none does.
+  int most_shards = 0;
+  /// Least bytes of arrays and results for each device of a shared request.
+  int64_t shard_bytes = int64_t{32} << 20;
+  /// Most device memory that a request takes on each device if several share it.
+  int64_t max_device_bytes = 0;
 };
 
 /// The facts that decide.
@@ -53,12 +59,17 @@ inline bool IsLong(const Workload& work, const PlannerOptions& options) {
   return work.is_streamed || work.placed_bytes > options.long_bytes;
 }
 
+/// The devices, of the `idle` ones, that share a request whose work they can share: two or more, or 0 for one device.
+/// Only idle ones do, because several requests at a time are done sooner with a device for each. Pure.
+uint64_t ChooseShards(int64_t work_bytes, uint64_t idle, const PlannerOptions& options);
+
 /// Pure.
 Strategy ChooseStrategy(const Workload& work, const PlannerOptions& options);
 
 /// The plan of a request whose arrays are all there.
+/// `idle`: the devices without work.
 Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, const PlannerOptions& options,
-                 const StreamOptions& streams, const DeviceSet& devices, RunBuffers* buffers);
+                 const StreamOptions& streams, const DeviceSet& devices, uint64_t idle, RunBuffers* buffers);
 
 /// What an operation takes on each device. Small work takes no more than every lane has.
 MemoryNeed NeedOf(const Operation& operation, Strategy strategy, const DeviceSet& devices);

@@ -103,6 +103,11 @@ absl::Status CallBase::Submit() {
   return queue_.load()->Submit(*std::move(task));
 }
 
+uint64_t CallBase::IdleDevices(uint64_t allowed) const {
+  if (environment_.places.devices->size() == 1) return 0;
+  return allowed & environment_.queue->IdleDevices() & environment_.long_queue->IdleDevices();
+}
+
 absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask() {
   auto task = std::make_unique<Task>();
   Request& request = task->request;
@@ -119,9 +124,10 @@ absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask() {
   validated_ = environment_.clock->Now();
   record_[Stage::kValidate] = Nanoseconds(arrival_, validated_);
   const Extent extent{request.bytes, places.placed_bytes(), places.all_inline()};
-  task->plan = PlanRequest(std::move(operation), extent, environment_.planner, environment_.streams,
-                           *environment_.places.devices, environment_.places.run_buffers);
-  task->plan.devices = places.devices();
+  task->plan =
+      PlanRequest(std::move(operation), extent, environment_.planner, environment_.streams,
+                  *environment_.places.devices, IdleDevices(places.devices()), environment_.places.run_buffers);
+  task->plan.devices &= places.devices();
   task->plan.operation->ReadsFrom(places.TakeSources());
   const bool is_long = places.placed_bytes() > environment_.planner.long_bytes;
   queue_.store(is_long ? environment_.long_queue : environment_.queue);

@@ -127,6 +127,8 @@ class CallBase : public Completion {
   absl::Status Submit();
   // Reserves all server memory that the request needs, and chooses its queue.
   absl::StatusOr<std::unique_ptr<Task>> MakeTask();
+  // Those, of the allowed devices, that may share a request.
+  uint64_t IdleDevices(uint64_t allowed) const;
   void Reply(const absl::Status& reason, Outcome& outcome);
   void LogFailure(const absl::Status& status);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -43,6 +44,7 @@ class LanePool::LaneStreams final : public Lane {
     if (!std::exchange(was_used_, false)) {
       stream_->Trim();
       for (const std::unique_ptr<EngineStream>& stream : extra_) stream->Trim();
+      for (const auto& [device, stream] : elsewhere_) stream->Trim();
     }
     works_.Unlock();
   }
@@ -56,6 +58,14 @@ class LanePool::LaneStreams final : public Lane {
     }
     return extra_[static_cast<size_t>(i)].get();
   }
+  absl::StatusOr<EngineStream*> StreamOn(int device) override {
+    if (device == pool_->options_.device) return stream_.get();
+    std::unique_ptr<EngineStream>& stream = elsewhere_[device];
+    if (stream == nullptr) {
+      CORANK_ASSIGN_OR_RETURN(stream, pool_->options_.devices->engine(device).CreateStream());
+    }
+    return stream.get();
+  }
   absl::Status CheckWanted() override {
     const DeviceWatch* const watch = pool_->options_.watch;
     if (watch != nullptr && watch->lost()) return watch->Lost();
@@ -68,6 +78,7 @@ class LanePool::LaneStreams final : public Lane {
   LanePool* const pool_;
   const std::unique_ptr<EngineStream> stream_;
   std::vector<std::unique_ptr<EngineStream>> extra_;
+  std::map<int, std::unique_ptr<EngineStream>> elsewhere_;  // by device
   const Task* task_ = nullptr;
   absl::Mutex works_;
   bool was_used_ = false;  // since the last Trim; under works_
@@ -234,9 +245,10 @@ void LanePool::RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& b
   }
 }
 
-void LanePool::Abandon(const absl::Status& status) {
+void LanePool::Abandon(int device, const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   for (Task* const task : on_lanes_) {
+    if ((task->plan.DevicesFrom(options_.device) & DeviceSet::Only(device)) == 0) continue;
     if (!std::exchange(task->abandoned, true)) task->request.completion->Abandon(status);
   }
 }
@@ -268,6 +280,8 @@ void LanePool::Begin(Task& task, int batch_size, Outcome& outcome) {
   outcome.stats.set_device_ordinal(options_.ordinal);
   outcome.stats.set_queue_ns(Nanoseconds(task.request.arrival, *outcome.started));
   outcome.stats.set_batch_size(batch_size);
+  outcome.stats.set_devices(1);
+  if (task.plan.shard_devices != 0) metrics_->CountShardedRequest(task.plan.operation->op());
 }
 
 void LanePool::End(Task& task, const absl::Status& status, Outcome& outcome, Stage next) {

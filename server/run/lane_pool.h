@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "kernels/engine/engine.h"
 #include "server/base/clock.h"
+#include "server/memory/device_set.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
 #include "server/run/device_watch.h"
@@ -39,6 +40,8 @@ class LanePool final {
     /// The device whose work the lanes take, and its number for callers.
     int device = 0;
     int ordinal = 0;
+    /// All devices of the server, for work that several of them share; null: there is one. Outlives the pool.
+    const DeviceSet* devices = nullptr;
     /// The device's watch: work ends as soon as the device is lost. Null: only the engine's errors tell. Outlives the
     /// pool.
     const DeviceWatch* watch = nullptr;
@@ -58,8 +61,8 @@ class LanePool final {
 
   /// Runs the task on a lane without a thread; each concurrent call has its own. Thread-safe.
   void RunDirectly(std::unique_ptr<Task> task) ABSL_LOCKS_EXCLUDED(mutex_);
-  /// Answers the callers of all tasks on lanes, because the lanes may never return. Thread-safe.
-  void Abandon(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Answers the callers of all tasks on lanes that use this device, because the lanes may never return. Thread-safe.
+  void Abandon(int device, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Lets lanes that were idle since the last call free memory. Thread-safe; waits for no lane.
   void Trim();
 

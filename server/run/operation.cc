@@ -76,7 +76,14 @@ absl::Status PendingResult::Download(EngineStream& stream) const {
   return stream.Download(buffer, size_bytes());
 }
 
+absl::StatusOr<EngineStream*> Lane::StreamOn(int device) {
+  if (device != stream().device()) return absl::InternalError("this lane has streams of its own device only");
+  return &stream();
+}
+
 std::unique_ptr<const ExternalWork> Operation::external() const { return nullptr; }
+
+std::unique_ptr<Operation> Operation::Sharded(uint64_t) const { return nullptr; }
 
 absl::Status Operation::Commit(Outcome& outcome) {
   CORANK_RETURN_IF_ERROR(PrepareResults(outcome));  // none is published if one cannot be

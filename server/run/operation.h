@@ -33,6 +33,8 @@ class Lane {
   virtual Engine& engine() = 0;
   /// Another stream of this lane, i from 0, made on first use. Streams work concurrently.
   virtual absl::StatusOr<EngineStream*> ExtraStream(int i) = 0;
+  /// A stream of this lane on a device of the server: stream() if that is the lane's own. Made on first use.
+  virtual absl::StatusOr<EngineStream*> StreamOn(int device);
   /// OK, or why nobody needs the answer any more: DEADLINE_EXCEEDED, CANCELLED, or UNAVAILABLE if the device is lost.
   virtual absl::Status CheckWanted() = 0;
   /// Reports that the work stalls because of its caller, or no longer does. Meanwhile another lane may work in its
@@ -86,6 +88,9 @@ class Operation {
   virtual std::optional<FuseKey> fuse_key() const { return std::nullopt; }
   /// Null unless the same work can be done piece by piece.
   virtual std::unique_ptr<const ExternalWork> external() const;
+  /// Whether several devices can do parts of it together, and the operation that does it on those.
+  virtual bool can_shard() const { return false; }
+  virtual std::unique_ptr<Operation> Sharded(uint64_t devices) const;
   /// Bytes of its inputs and results, wherever they are, with results that it writes more than once counted as often; 0
   /// if unknown before the inputs arrive.
   virtual int64_t work_bytes() const { return 0; }

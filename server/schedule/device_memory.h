@@ -41,24 +41,27 @@ class DeviceMemory {
   /// The part of a need that counts.
   int64_t Counted(int64_t bytes) const { return bytes <= options_.lane_bytes ? 0 : bytes; }
   int64_t host_limit_bytes() const { return options_.host_limit_bytes; }
-  bool Fits(int device, int64_t counted, int64_t host_counted) const {
-    return counted <= limit_bytes(device) - used_bytes(device) &&
-           host_counted <= host_limit_bytes() - host_used_bytes();
+  /// `devices`: a mask, as of DeviceSet. `counted`: on each of them.
+  bool Fits(uint64_t devices, int64_t counted, int64_t host_counted) const {
+    for (int i = 0; i < kMaxDevices && devices >> i != 0; ++i) {
+      if ((devices >> i & 1) != 0 && counted > limit_bytes(i) - used_bytes(i)) return false;
+    }
+    return host_counted <= host_limit_bytes() - host_used_bytes();
   }
   int64_t used_bytes(int device) const { return used_[static_cast<size_t>(device)].load(); }
   int64_t host_used_bytes() const { return host_used_.load(); }
 
-  /// Takes both or none. False: another task took the memory meanwhile.
-  bool Take(int device, int64_t counted, int64_t host_counted) ABSL_LOCKS_EXCLUDED(take_mutex_) {
+  /// Takes all or nothing. False: another task took the memory meanwhile.
+  bool Take(uint64_t devices, int64_t counted, int64_t host_counted) ABSL_LOCKS_EXCLUDED(take_mutex_) {
     absl::MutexLock lock(&take_mutex_);  // memory that is released meanwhile does no harm
-    if (!Fits(device, counted, host_counted)) return false;
-    used_[static_cast<size_t>(device)].fetch_add(counted);
+    if (!Fits(devices, counted, host_counted)) return false;
+    Add(devices, counted);
     host_used_.fetch_add(host_counted);
     return true;
   }
   /// Notifies all listeners.
-  void GiveBack(int device, int64_t counted, int64_t host_counted) ABSL_LOCKS_EXCLUDED(mutex_) {
-    used_[static_cast<size_t>(device)].fetch_sub(counted);
+  void GiveBack(uint64_t devices, int64_t counted, int64_t host_counted) ABSL_LOCKS_EXCLUDED(mutex_) {
+    Add(devices, -counted);
     host_used_.fetch_sub(host_counted);
     absl::MutexLock lock(&mutex_);
     for (const auto& [owner, listener] : listeners_) listener();
@@ -77,6 +80,12 @@ class DeviceMemory {
   }
 
  private:
+  void Add(uint64_t devices, int64_t bytes) {
+    for (int i = 0; i < kMaxDevices && devices >> i != 0; ++i) {
+      if ((devices >> i & 1) != 0) used_[static_cast<size_t>(i)].fetch_add(bytes);
+    }
+  }
+
   const Options options_;
   std::array<std::atomic<int64_t>, kMaxDevices> used_{};
   std::atomic<int64_t> host_used_{0};

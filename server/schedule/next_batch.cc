@@ -20,7 +20,8 @@ class Scheduler::Batch final : public Lease {
   Scheduler* const queue_;
 
  public:
-  const int device;
+  const int device;      // that took it
+  uint64_t devices = 0;  // that work on it
   Operator op = Operator::kSort;
   std::string tenant;
   bool is_small = false;
@@ -45,7 +46,7 @@ struct Scheduler::Taker {
 
 FairLine::Place Scheduler::Next(int device, FairLine** line) {
   const auto fits = [this, device](const Task& task) {
-    return memory_->Fits(device, task.device_bytes, task.host_bytes);
+    return memory_->Fits(task.plan.DevicesFrom(device), task.device_bytes, task.host_bytes);
   };
   const auto may_take = [this, device](uint64_t devices) { return ShouldRun(device, devices); };
   const auto may_have = [this](const Task& task) ABSL_NO_THREAD_SAFETY_ANALYSIS { return MayHave(task); };
@@ -127,9 +128,11 @@ std::vector<std::unique_ptr<Task>> Scheduler::NextBatch(int device) {
     mutex_.Await(absl::Condition(&taker, &Taker::MayGoOn));
     place = Next(device, &line);
     if (!place) break;
-  } while (!Gather(*place) || (place->is_heavy() && !memory_->Take(device, place->device_bytes, place->host_bytes)));
+  } while (!Gather(*place) || (place->is_heavy() && !memory_->Take(place->plan.DevicesFrom(device), place->device_bytes,
+                                                                   place->host_bytes)));
   --waiting_takers_[static_cast<size_t>(device)];
   if (!place) return taken;
+  batch->devices = place->plan.DevicesFrom(device);
   batch->op = place->plan.operation->op();
   batch->is_small = place->plan.is_small();
   batch->waits_for_caller = place->plan.operation->waits_for_caller();
@@ -163,7 +166,7 @@ std::vector<std::unique_ptr<Task>> Scheduler::NextBatch(int device) {
       batch->tasks;
   rate_.Leave(cost, batch->taken, requests_ > 0);
   batches_.push_back(batch.get());
-  ++batch_counts_[static_cast<size_t>(device)];
+  CountBatch(batch->devices, 1);
   if (batch->is_small) ++small_batches_[static_cast<size_t>(device)];
   metrics_->ObserveBatch(batch->op, batch->tasks, bytes);
   return taken;
@@ -175,10 +178,25 @@ std::unique_ptr<Task> Scheduler::Pop(FairLine& line, const FairLine::Place& plac
   return task;
 }
 
+void Scheduler::CountBatch(uint64_t devices, int change) {
+  for (int i = 0; i < device_count(); ++i) {
+    if ((devices & DeviceSet::Only(i)) != 0) batch_counts_[static_cast<size_t>(i)] += change;
+  }
+}
+
+uint64_t Scheduler::IdleDevices() const {
+  absl::MutexLock lock(&mutex_);
+  uint64_t idle = 0;
+  for (int i = 0; i < device_count() && requests_ == 0; ++i) {
+    if (batch_counts_[static_cast<size_t>(i)] == 0 && ShouldRun(i, DeviceSet::Only(i))) idle |= DeviceSet::Only(i);
+  }
+  return idle;
+}
+
 absl::Duration Scheduler::SoonestEnd(uint64_t devices, Instant now) const {
   absl::Duration soonest = absl::InfiniteDuration();
   for (const Batch* const batch : batches_) {
-    if ((devices & DeviceSet::Only(batch->device)) == 0) continue;
+    if ((devices & batch->devices) == 0) continue;
     const absl::Duration left = batch->estimate - absl::Nanoseconds(Nanoseconds(batch->taken, now));
     soonest = std::min(soonest, std::max(left, absl::ZeroDuration()));
   }
@@ -188,16 +206,18 @@ absl::Duration Scheduler::SoonestEnd(uint64_t devices, Instant now) const {
 void Scheduler::EndBatch(Batch& batch) {
   if (batch.tasks == 0) return;  // a taker that was released
   if (batch.device_bytes > 0 || batch.host_bytes > 0) {
-    memory_->GiveBack(batch.device, batch.device_bytes, batch.host_bytes);
+    memory_->GiveBack(batch.devices, batch.device_bytes, batch.host_bytes);
   }
   absl::MutexLock lock(&mutex_);
   batches_.erase(std::find(batches_.begin(), batches_.end(), &batch));
-  --batch_counts_[static_cast<size_t>(batch.device)];
+  CountBatch(batch.devices, -1);
   if (batch.is_small) --small_batches_[static_cast<size_t>(batch.device)];
   if (!batch.is_brief && --held_[batch.tenant] == 0) held_.erase(batch.tenant);
   if (batch.was_late()) caution_.Late(clock_->Now());
-  // Dropped or failed work says nothing about its duration, and a stream measures its caller.
-  if (batch.served() == batch.tasks && !batch.waits_for_caller) {
+  // Dropped or failed work says nothing about its duration, a stream measures its caller, and several devices are
+  // faster than the one that later work may get.
+  const bool is_typical = !batch.waits_for_caller && batch.devices == DeviceSet::Only(batch.device);
+  if (batch.served() == batch.tasks && is_typical) {
     Learn(batch.op, batch.tasks, batch.work_bytes, absl::Nanoseconds(Nanoseconds(batch.taken, clock_->Now())));
   }
 }

@@ -128,7 +128,7 @@ absl::Status Scheduler::FindMemory(Task& task) const {
       if (memory_->limit_bytes(i) < need) devices &= ~DeviceSet::Only(i);
     }
   }
-  if (devices == 0) {
+  if (devices == 0 || (task.plan.shard_devices & ~devices) != 0) {
     need = *std::max_element(needs.begin(), needs.end());
     // Do not advise a stream to use a stream.
     const char* const advice = task.plan.operation->waits_for_caller() ? "" : ", or use a stream (Execute)";

@@ -117,6 +117,9 @@ class Scheduler final : public WorkSource {
   /// for a second task only as long as the options allow, and leaves work for other waiting takers.
   std::vector<std::unique_ptr<Task>> NextBatch(int device) override ABSL_LOCKS_EXCLUDED(mutex_);
 
+  /// The devices with no work of this queue; none while requests wait.
+  uint64_t IdleDevices() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   int64_t waiting_requests() const ABSL_LOCKS_EXCLUDED(mutex_);
   /// How long the oldest request of a priority has waited; 0 if none waits.
   double AgeSeconds(TaskPriority priority) const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -176,6 +179,7 @@ class Scheduler final : public WorkSource {
   bool IsFull() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t MostForOne(const Task& first) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::unique_ptr<Task> Pop(FairLine& line, const FairLine::Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountBatch(uint64_t devices, int change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndBatch(Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
   void Learn(Operator op, int tasks, int64_t bytes, absl::Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Leave(const Task& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -17,6 +17,8 @@ namespace corank::testing {
 
 /// The engine that a conformance binary tests. Each binary links one definition.
 absl::StatusOr<std::unique_ptr<Engine>> CreateEngineUnderTest();
+/// Engines of several devices that exchange memory: `count`, or as many as the machine has.
+absl::StatusOr<std::vector<std::unique_ptr<Engine>>> CreateEnginesUnderTest(int count);
 
 struct SortCase {
   KeyType type = KeyType::kUint32;

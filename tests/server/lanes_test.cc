@@ -74,12 +74,12 @@ TEST_F(LanePoolTest, CallersOfStuckLanesAreAnsweredOnceAndLetGoLater) {
   work_.Add(request_.MakeTask());
   const std::unique_ptr<LanePool> pool = OneLane(engine);
   engine.AwaitHeld(1);
-  for (int i = 0; i < 2; ++i) pool->Abandon(DeviceLost());
+  for (int i = 0; i < 2; ++i) pool->Abandon(0, DeviceLost());
   EXPECT_THAT(request_.abandoned, ElementsAre(DeviceLost()));
   EXPECT_EQ(request_.ends, 0);
   engine.Release();
   EXPECT_TRUE(Eventually([&] { return request_.ends == 1; }));
-  pool->Abandon(DeviceLost());
+  pool->Abandon(0, DeviceLost());
   EXPECT_EQ(request_.abandoned.size(), 1U) << "it has ended";
 }
 

@@ -545,6 +545,9 @@ type RequestStats struct {
 	SendNs int64 `protobuf:"varint,12,opt,name=send_ns,json=sendNs,proto3" json:"send_ns,omitempty"`
 	// The device that did the work, as Device.ordinal numbers it.
 	DeviceOrdinal int32 `protobuf:"varint,13,opt,name=device_ordinal,json=deviceOrdinal,proto3" json:"device_ordinal,omitempty"`
+	// Number of devices that did parts of the work: the one above and others. 1 unless several shared a large Sort. 0 from
+	// servers that do not tell.
+	Devices       int32 `protobuf:"varint,14,opt,name=devices,proto3" json:"devices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -666,6 +669,13 @@ func (x *RequestStats) GetSendNs() int64 {
 func (x *RequestStats) GetDeviceOrdinal() int32 {
 	if x != nil {
 		return x.DeviceOrdinal
+	}
+	return 0
+}
+
+func (x *RequestStats) GetDevices() int32 {
+	if x != nil {
+		return x.Devices
 	}
 	return 0
 }
@@ -2221,7 +2231,7 @@ const file_corank_v1_operators_proto_rawDesc = "" +
 	"\x0eRequestOptions\x12/\n" +
 	"\bpriority\x18\x01 \x01(\x0e2\x13.corank.v1.PriorityR\bpriority\x12\x1d\n" +
 	"\n" +
-	"request_id\x18\x02 \x01(\tR\trequestId\"\xa2\x03\n" +
+	"request_id\x18\x02 \x01(\tR\trequestId\"\xbc\x03\n" +
 	"\fRequestStats\x12)\n" +
 	"\x06engine\x18\x01 \x01(\x0e2\x11.corank.v1.EngineR\x06engine\x12\x16\n" +
 	"\x06device\x18\x02 \x01(\tR\x06device\x12\x19\n" +
@@ -2239,7 +2249,8 @@ const file_corank_v1_operators_proto_rawDesc = "" +
 	"\n" +
 	"receive_ns\x18\v \x01(\x03R\treceiveNs\x12\x17\n" +
 	"\asend_ns\x18\f \x01(\x03R\x06sendNs\x12%\n" +
-	"\x0edevice_ordinal\x18\r \x01(\x05R\rdeviceOrdinal\"\xa6\x02\n" +
+	"\x0edevice_ordinal\x18\r \x01(\x05R\rdeviceOrdinal\x12\x18\n" +
+	"\adevices\x18\x0e \x01(\x05R\adevices\"\xa6\x02\n" +
 	"\tKeyColumn\x12$\n" +
 	"\x04data\x18\x01 \x01(\v2\x10.corank.v1.ArrayR\x04data\x12/\n" +
 	"\aoffsets\x18\x02 \x01(\v2\x10.corank.v1.ArrayH\x00R\aoffsets\x88\x01\x01\x12*\n" +

@@ -125,12 +125,13 @@ void SetUpRuntime() {
 }
 
 // Copies between two devices use their link if they have one, and otherwise the host. Memory pools need explicit access
-// to each other.
-absl::Status OpenToPeers(int device, const std::vector<int>& peers, cudaMemPool_t pool) {
+// to each other. `all`: set to whether there is a link to each peer.
+absl::Status OpenToPeers(int device, const std::vector<int>& peers, cudaMemPool_t pool, bool* all) {
   for (const int peer : peers) {
     int can_access = 0;
     if (peer == device) continue;
     CORANK_RETURN_IF_CUDA_FAILED(cudaDeviceCanAccessPeer(&can_access, peer, device), "look for a link between GPUs");
+    *all = *all && can_access != 0;
     if (can_access == 0) continue;
     cudaMemAccessDesc access = {};
     access.location = {cudaMemLocationTypeDevice, peer};
@@ -167,8 +168,9 @@ absl::StatusOr<std::unique_ptr<Engine>> CreateCudaEngine(const CudaEngineOptions
   uint64_t keep = kPoolKeepBytes;
   CORANK_RETURN_IF_CUDA_FAILED(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
                                "set up the memory pool");
-  if (absl::Status status = OpenToPeers(options.device, options.peers, pool); !status.ok()) return status;
   EngineInfo info;
+  absl::Status opened = OpenToPeers(options.device, options.peers, pool, &info.reads_peers);
+  if (!opened.ok()) return opened;
   info.kind = EngineKind::kCuda;
   info.device = properties.name;
   info.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);

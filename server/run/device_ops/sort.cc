@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "proto/wire_enums.h"
+#include "server/run/device_ops/sharded_sort.h"
 #include "server/run/external_sort.h"
 
 namespace corank {
@@ -49,6 +50,12 @@ Pace SortOperation::pace() const {
 }
 
 std::unique_ptr<const ExternalWork> SortOperation::external() const { return ExternalSort::For(spec_); }
+
+bool SortOperation::can_shard() const { return ShardedSortOperation::Takes(spec_); }
+
+std::unique_ptr<Operation> SortOperation::Sharded(uint64_t devices) const {
+  return std::make_unique<ShardedSortOperation>(spec_, devices);
+}
 
 std::optional<FuseKey> SortOperation::fuse_key() const {
   const auto is_in_message = [](const Operand& operand) { return !operand.on_device && !operand.is_shared; };

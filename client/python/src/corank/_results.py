@@ -63,6 +63,8 @@ class Stats:
     pieces, or a search or an operator on intervals had streams of more."""
     device_ordinal: int
     """The ordinal in ``ServerInfo.devices`` of the device that did the work."""
+    devices: int
+    """Devices that did parts of the work, that one included: more than 1 where several shared a large sort."""
     receive_ns: int
     """For streams: time from the first to the last chunk that the server took. Overlaps with the other times."""
     send_ns: int
@@ -296,6 +298,7 @@ def call_stats(
         runs=stats.runs,
         out_of_core=stats.out_of_core,
         device_ordinal=stats.device_ordinal,
+        devices=stats.devices,
         receive_ns=stats.receive_ns,
         send_ns=stats.send_ns,
         **cost,

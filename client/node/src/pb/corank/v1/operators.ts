@@ -177,6 +177,11 @@ export interface RequestStats {
   sendNs: number;
   /** The device that did the work, as Device.ordinal numbers it. */
   deviceOrdinal: number;
+  /**
+   * Number of devices that did parts of the work: the one above and others. 1 unless several shared a large Sort. 0 from
+   * servers that do not tell.
+   */
+  devices: number;
 }
 
 /**
@@ -687,6 +692,7 @@ function createBaseRequestStats(): RequestStats {
     receiveNs: 0,
     sendNs: 0,
     deviceOrdinal: 0,
+    devices: 0,
   };
 }
 
@@ -730,6 +736,9 @@ export const RequestStats: MessageFns<RequestStats> = {
     }
     if (message.deviceOrdinal !== 0) {
       writer.uint32(104).int32(message.deviceOrdinal);
+    }
+    if (message.devices !== 0) {
+      writer.uint32(112).int32(message.devices);
     }
     return writer;
   },
@@ -851,6 +860,14 @@ export const RequestStats: MessageFns<RequestStats> = {
             message.deviceOrdinal = reader.int32();
             continue;
           }
+          case 14: {
+            if (tag !== 112) {
+              break;
+            }
+
+            message.devices = reader.int32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -881,6 +898,7 @@ export const RequestStats: MessageFns<RequestStats> = {
     message.receiveNs = object.receiveNs ?? 0;
     message.sendNs = object.sendNs ?? 0;
     message.deviceOrdinal = object.deviceOrdinal ?? 0;
+    message.devices = object.devices ?? 0;
     return message;
   },
 };

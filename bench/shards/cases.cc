@@ -1,0 +1,311 @@
+#include "bench/shards/cases.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "bench/harness/inputs.h"
+#include "kernels/engine/sharded_sort.h"
+
+namespace corank::bench {
+namespace {
+
+using Exchange = ShardedSort::Exchange;
+using Memory = std::unique_ptr<EngineMemory>;
+
+void OnAllCores(int64_t count, const std::function<void(int64_t begin, int64_t end)>& fill) {
+  const auto threads = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+  std::vector<std::thread> running;
+  for (int64_t i = 0; i < threads; ++i) {
+    running.emplace_back([&, i] { fill(count * i / threads, count * (i + 1) / threads); });
+  }
+  for (std::thread& thread : running) thread.join();
+}
+
+// One array in host memory, and what a contestant made of it.
+struct Data {
+  int64_t count = 0;
+  int64_t key_bytes = 0;
+  int64_t value_bytes = 0;
+  Memory keys, values;                      // pinned, of the host
+  Memory sorted_keys[3], sorted_values[3];  // of each contestant
+};
+
+// The rows of one device: where they come from and where they go.
+struct Part {
+  int64_t first = 0, count = 0;
+  std::unique_ptr<EngineStream> stream;
+  Memory keys_in, values_in, keys_out, values_out;
+};
+
+// Sorts the array on some devices. In device memory the copies are not timed, otherwise they are.
+class Sorter {
+ public:
+  Sorter(std::shared_ptr<Data> data, size_t index, KeyType type, std::vector<Engine*> engines, Exchange exchange,
+         bool on_devices)
+      : data_(std::move(data)), index_(index), engines_(std::move(engines)), on_devices_(on_devices) {
+    options_.key_type = type;
+    options_.value_bytes = static_cast<int32_t>(data_->value_bytes);
+    options_.exchange = exchange;
+  }
+
+  // Allocates for one run, because not all contestants have room at a time.
+  absl::StatusOr<double> Run() {
+    absl::Status status = Prepare();
+    double seconds = 0;
+    if (status.ok()) {
+      const absl::Time start = absl::Now();
+      status = Work();
+      for (Part& part : parts_) status.Update(part.stream->Finish().status());
+      seconds = absl::ToDoubleSeconds(absl::Now() - start);
+    }
+    if (status.ok() && on_devices_) status = Fetch();
+    parts_.clear();
+    cutter_.reset();
+    if (!status.ok()) return status;
+    return seconds;
+  }
+
+ private:
+  absl::Status Prepare() {
+    const auto shards = static_cast<int64_t>(engines_.size());
+    for (int64_t i = 0; i < shards; ++i) {
+      Engine& engine = *engines_[static_cast<size_t>(i)];
+      Part part;
+      part.first = data_->count * i / shards;
+      part.count = data_->count * (i + 1) / shards - part.first;
+      absl::Status status;
+      const auto allocate = [&](int64_t bytes, Memory* to) {
+        if (bytes == 0) return;
+        auto memory = engine.AllocateDevice(bytes);
+        status.Update(memory.status());
+        if (memory.ok()) *to = *std::move(memory);
+      };
+      allocate(part.count * data_->key_bytes, &part.keys_in);
+      allocate(part.count * data_->key_bytes, &part.keys_out);
+      allocate(part.count * data_->value_bytes, &part.values_in);
+      allocate(part.count * data_->value_bytes, &part.values_out);
+      auto stream = engine.CreateStream();
+      status.Update(stream.status());
+      if (!status.ok()) return status;
+      part.stream = *std::move(stream);
+      parts_.push_back(std::move(part));
+    }
+    auto cutter = engines_.front()->CreateStream();
+    if (!cutter.ok()) return cutter.status();
+    cutter_ = *std::move(cutter);
+    if (on_devices_) {
+      for (Part& part : parts_) {
+        absl::Status status = part.stream->Begin();
+        status.Update(CopyIn(part));
+        status.Update(part.stream->EndCopyIn());
+        status.Update(part.stream->Finish().status());
+        if (!status.ok()) return status;
+      }
+    }
+    // The second run of a request finds the streams' memory ready, as in a server.
+    for (Part& part : parts_) {
+      absl::Status status = part.stream->Begin();
+      const int64_t bytes =
+          ShardedSort::WorkspaceBytes(options_, part.count, static_cast<int>(parts_.size()), *engines_.front());
+      status.Update(part.stream->AllocateDevice(bytes).status());
+      status.Update(part.stream->Finish().status());
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CopyIn(Part& part) const {
+    const auto copy = [&part](const Memory& to, const Memory& from, int64_t bytes) {
+      if (to == nullptr) return absl::OkStatus();
+      return part.stream->CopyToDevice(to->data(), static_cast<char*>(from->data()) + part.first * bytes,
+                                       part.count * bytes);
+    };
+    absl::Status status = copy(part.keys_in, data_->keys, data_->key_bytes);
+    status.Update(copy(part.values_in, data_->values, data_->value_bytes));
+    return status;
+  }
+  absl::Status CopyOut(Part& part) const {
+    const auto copy = [&part](const Memory& to, const Memory& from, int64_t bytes) {
+      if (from == nullptr) return absl::OkStatus();
+      return part.stream->CopyToHost(static_cast<char*>(to->data()) + part.first * bytes, from->data(),
+                                     part.count * bytes);
+    };
+    absl::Status status = copy(data_->sorted_keys[index_], part.keys_out, data_->key_bytes);
+    status.Update(copy(data_->sorted_values[index_], part.values_out, data_->value_bytes));
+    return status;
+  }
+  absl::Status Fetch() {
+    absl::Status status;
+    for (Part& part : parts_) {
+      status.Update(part.stream->Begin());
+      status.Update(CopyOut(part));
+      status.Update(part.stream->Finish().status());
+    }
+    return status;
+  }
+
+  absl::Status Work() {
+    absl::Status status;
+    for (Part& part : parts_) {
+      status.Update(part.stream->Begin());
+      if (!on_devices_) status.Update(CopyIn(part));
+      status.Update(part.stream->EndCopyIn());
+    }
+    if (!status.ok()) return status;
+    if (parts_.size() == 1) return SortWhole(parts_.front());
+    std::vector<Shard> shards;
+    for (Part& part : parts_) {
+      shards.push_back({part.stream.get(), part.count, part.keys_in->data(), PlaceOf(part.values_in),
+                        part.keys_out->data(), PlaceOf(part.values_out)});
+    }
+    sort_ = std::make_unique<ShardedSort>(options_, std::move(shards));
+    status = sort_->SortEach();
+    if (status.ok()) status = sort_->Cut(*cutter_);
+    if (status.ok()) status = sort_->MergePieces();
+    for (Part& part : parts_) {
+      status.Update(part.stream->EndKernels());
+      if (!on_devices_) status.Update(CopyOut(part));
+    }
+    return status;
+  }
+  absl::Status SortWhole(Part& part) {
+    SortArgs args;
+    args.key_type = options_.key_type;
+    args.count = part.count;
+    args.keys_in = part.keys_in->data();
+    args.keys_out = part.keys_out->data();
+    args.values_in = PlaceOf(part.values_in);
+    args.values_out = PlaceOf(part.values_out);
+    args.value_bytes = options_.value_bytes;
+    absl::Status status = part.stream->Sort(args, &report_);
+    status.Update(part.stream->EndKernels());
+    if (!on_devices_) status.Update(CopyOut(part));
+    return status;
+  }
+  static void* PlaceOf(const Memory& memory) { return memory == nullptr ? nullptr : memory->data(); }
+
+  const std::shared_ptr<Data> data_;
+  const size_t index_;
+  const std::vector<Engine*> engines_;
+  const bool on_devices_;
+  ShardedSort::Options options_;
+  std::unique_ptr<ShardedSort> sort_;
+  std::vector<Part> parts_;
+  std::unique_ptr<EngineStream> cutter_;
+  OperatorReport report_;
+};
+
+template <typename Bits>
+absl::StatusOr<std::shared_ptr<Data>> MakeData(Distribution distribution, int64_t count, int64_t value_bytes,
+                                               Engine& engine) {
+  auto data = std::make_shared<Data>();
+  data->count = count;
+  data->key_bytes = sizeof(Bits);
+  data->value_bytes = value_bytes;
+  absl::Status status;
+  const auto allocate = [&](int64_t bytes, Memory* to) {
+    if (bytes == 0) return;
+    auto memory = engine.AllocateHost(bytes);
+    status.Update(memory.status());
+    if (memory.ok()) *to = *std::move(memory);
+  };
+  allocate(count * data->key_bytes, &data->keys);
+  allocate(count * value_bytes, &data->values);
+  for (size_t i = 0; i < 3; ++i) {
+    allocate(count * data->key_bytes, &data->sorted_keys[i]);
+    allocate(count * value_bytes, &data->sorted_values[i]);
+  }
+  if (!status.ok()) return status;
+  InputSpec spec;
+  spec.distribution = distribution;
+  spec.count = count;
+  auto* const keys = static_cast<Bits*>(data->keys->data());
+  auto* const values = value_bytes > 0 ? static_cast<uint32_t*>(data->values->data()) : nullptr;
+  OnAllCores(count, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) keys[i] = InputKey<Bits>(spec, i);
+    for (int64_t i = begin; i < end && values != nullptr; ++i) values[i] = static_cast<uint32_t>(i);
+  });
+  return data;
+}
+
+template <typename Bits>
+absl::StatusOr<Contest> Prepare(Row row, Distribution distribution, int64_t value_bytes, bool on_devices,
+                                const std::vector<Engine*>& engines) {
+  auto made = MakeData<Bits>(distribution, row.n, value_bytes, *engines.front());
+  if (!made.ok()) return made.status();
+  const std::shared_ptr<Data> data = *made;
+  constexpr KeyType kType = sizeof(Bits) == 4 ? KeyType::kUint32 : KeyType::kUint64;
+  Contest contest;
+  const auto add = [&](const std::string& name, const std::vector<Engine*>& on, Exchange exchange) {
+    auto sorter = std::make_shared<Sorter>(data, contest.contestants.size(), kType, on, exchange, on_devices);
+    contest.contestants.push_back({name, [sorter] { return sorter->Run(); }});
+  };
+  add("all devices", engines, Exchange::kRead);
+  add("all devices, copied", engines, Exchange::kCopy);
+  add("one device", {engines.front()}, Exchange::kRead);
+  contest.check = [data] {
+    for (size_t i = 0; i < 2; ++i) {
+      const auto same = [&](const Memory(&of)[3], int64_t bytes) {
+        return of[i] == nullptr ||
+               std::memcmp(of[i]->data(), of[2]->data(), static_cast<size_t>(data->count * bytes)) == 0;
+      };
+      if (!same(data->sorted_keys, data->key_bytes) || !same(data->sorted_values, data->value_bytes)) {
+        return absl::InternalError("the answer is not that of one device");
+      }
+    }
+    return absl::OkStatus();
+  };
+  contest.rows = [row, distribution](const std::vector<Summary>& seconds) {
+    Row line = row;
+    line.reference_name = "one device";
+    const double work = static_cast<double>(row.n);
+    line.ours = GigaPerSecond(seconds[0], work);
+    line.reference = GigaPerSecond(seconds[2], work);
+    line.details["copied_gkeys_per_second"] = GigaPerSecond(seconds[1], work).median;
+    if (distribution == Distribution::kUniform && row.type == "u32") {
+      line.RequireRatio(row.row == "sort in device memory" ? 1.5 : 1.7);
+    }
+    return std::vector<Row>{line};
+  };
+  return contest;
+}
+
+template <typename Bits>
+void Add(Distribution distribution, int64_t bytes, int64_t value_bytes, bool on_devices,
+         const ShardsBenchOptions& options, const std::vector<Engine*>& engines, std::vector<Case>* cases) {
+  Case entry;
+  Row& row = entry.failure_row;
+  row.row = on_devices ? "sort in device memory" : "sort from host memory";
+  row.type = absl::StrCat("u", 8 * sizeof(Bits), value_bytes > 0 ? "+u32" : "");
+  row.n = bytes / static_cast<int64_t>(sizeof(Bits));
+  row.distribution = DistributionName(distribution);
+  row.unit = "Gkeys/s";
+  row.details["devices"] = static_cast<double>(engines.size());
+  entry.name = absl::StrCat(on_devices ? "device/" : "host/", row.type, "/", row.distribution);
+  entry.repetitions = options.repetitions;
+  entry.prepare = [=] { return Prepare<Bits>(row, distribution, value_bytes, on_devices, engines); };
+  cases->push_back(std::move(entry));
+}
+
+}  // namespace
+
+void AddShardCases(const ShardsBenchOptions& options, const std::vector<Engine*>& engines, std::vector<Case>* cases) {
+  const int64_t bytes = int64_t{1} << options.log2_bytes, host_bytes = int64_t{1} << options.log2_host_bytes;
+  for (const Distribution distribution :
+       {Distribution::kUniform, Distribution::kReversed, Distribution::kSixteenValues, Distribution::kSixteenRuns}) {
+    Add<uint32_t>(distribution, bytes, 0, true, options, engines, cases);
+  }
+  Add<uint64_t>(Distribution::kUniform, bytes, 0, true, options, engines, cases);
+  Add<uint32_t>(Distribution::kUniform, bytes / 2, 4, true, options, engines, cases);
+  Add<uint32_t>(Distribution::kUniform, host_bytes, 0, false, options, engines, cases);
+  Add<uint32_t>(Distribution::kUniform, host_bytes / 2, 4, false, options, engines, cases);
+}
+
+}  // namespace corank::bench

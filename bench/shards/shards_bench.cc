@@ -1,0 +1,92 @@
+// shards_bench: one array on all GPUs of a host beside the same array on one of them.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/strings/str_cat.h"
+#include "bench/harness/contest.h"
+#include "bench/harness/flags.h"
+#include "bench/harness/results.h"
+#include "bench/shards/cases.h"
+#include "kernels/cpu/cpu_engine.h"
+#ifdef CORANK_HAS_CUDA
+#include "kernels/cuda/cuda_engine.h"
+#endif
+
+ABSL_FLAG(std::string, filter, ".*", "regular expression, searched in the names of the cases");
+ABSL_FLAG(std::string, out, "", "where the JSON goes");
+ABSL_FLAG(std::string, commit, "", "the commit to name in the JSON; by default what git says");
+ABSL_FLAG(bool, quick, false, "small arrays on two CPU engines: shows that it works, not how fast it is");
+ABSL_FLAG(int, devices, 0, "number of GPUs; 0 means all");
+ABSL_FLAG(int, log2_bytes, 33, "the keys in device memory have 2^this bytes");
+
+namespace corank::bench {
+namespace {
+
+using Engines = std::vector<std::unique_ptr<Engine>>;
+
+absl::StatusOr<Engines> MakeEngines(bool quick, int most) {
+  Engines engines;
+  if (quick) {
+    for (int i = 0; i < 2; ++i) {
+      auto engine = CreateCpuEngine({/*threads=*/1});
+      if (!engine.ok()) return engine.status();
+      engines.push_back(*std::move(engine));
+    }
+    return engines;
+  }
+#ifdef CORANK_HAS_CUDA
+  const auto count = CountCudaDevices();
+  if (!count.ok()) return count.status();
+  CudaEngineOptions options;
+  options.peers.resize(static_cast<size_t>(most > 0 ? std::min(most, *count) : *count));
+  std::iota(options.peers.begin(), options.peers.end(), 0);
+  if (options.peers.size() < 2) return absl::FailedPreconditionError("this benchmark needs two GPUs or more");
+  for (const int device : options.peers) {
+    options.device = device;
+    auto engine = CreateCudaEngine(options);
+    if (!engine.ok()) return engine.status();
+    engines.push_back(*std::move(engine));
+  }
+  return engines;
+#else
+  static_cast<void>(most);
+  return absl::FailedPreconditionError("this program was built without the CUDA engine; there is only --quick");
+#endif
+}
+
+int Main(int argc, char** argv) {
+  ParseFlags("measures one array on several GPUs", argc, argv);
+  const bool quick = absl::GetFlag(FLAGS_quick);
+  const auto engines = MakeEngines(quick, absl::GetFlag(FLAGS_devices));
+  if (!engines.ok()) {
+    std::fprintf(stderr, "shards_bench: %s\n", std::string(engines.status().message()).c_str());
+    return 1;
+  }
+  std::vector<Engine*> pointers;
+  for (const auto& engine : *engines) pointers.push_back(engine.get());
+
+  ShardsBenchOptions options;
+  options.log2_bytes = absl::GetFlag(FLAGS_log2_bytes);
+  if (quick) options = {16, 16, 3};
+  std::vector<Case> cases;
+  AddShardCases(options, pointers, &cases);
+
+  SuiteOptions suite;
+  suite.filter = absl::GetFlag(FLAGS_filter);
+  suite.out = absl::GetFlag(FLAGS_out);
+  suite.with_goals = !quick && engines->size() == 2;
+  suite.info = DescribeRun(absl::StrCat(engines->size(), " x ", pointers.front()->info().device, "; ", DescribeHost()),
+                           absl::GetFlag(FLAGS_commit), argc, argv);
+  return RunSuite(suite, std::move(cases));
+}
+
+}  // namespace
+}  // namespace corank::bench
+
+int main(int argc, char** argv) { return corank::bench::Main(argc, argv); }

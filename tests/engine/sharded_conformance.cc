@@ -1,0 +1,151 @@
+// ShardedSort: one array on several devices, compared with a stable sort of the whole. Devices that the machine lacks
+// are further streams of those that it has.
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/engine/sharded_sort.h"
+#include "tests/engine/conformance_fixture.h"
+#include "tests/support/oracles.h"
+
+namespace corank::testing {
+namespace {
+
+using Exchange = ShardedSort::Exchange;
+
+constexpr int kDevices = 3;
+
+class Sharded : public ::testing::TestWithParam<KeyType> {
+ protected:
+  struct Case {
+    std::vector<int64_t> counts;
+    Distribution distribution = Distribution::kUniform;
+    Order order = Order::kAscending;
+    int32_t value_bytes = 0;
+    SortAlgorithm algorithm = SortAlgorithm::kAuto;
+  };
+  using Engines = std::vector<std::unique_ptr<Engine>>;
+
+  void SetUp() override {
+    static absl::StatusOr<Engines>& engines = *new absl::StatusOr<Engines>(CreateEnginesUnderTest(kDevices));
+    if (absl::IsFailedPrecondition(engines.status())) {
+      GTEST_SKIP() << "no NVIDIA GPU or driver on this machine: " << engines.status().message();
+    }
+    ASSERT_TRUE(engines.ok()) << engines.status();
+    engines_ = &*engines;
+  }
+
+  Engine& engine(size_t shard) { return *(*engines_)[shard % engines_->size()]; }
+  int devices() const { return static_cast<int>(engines_->size()); }
+
+  void Check(const Case& test) {
+    for (const Exchange exchange : {Exchange::kRead, Exchange::kCopy}) Check(test, exchange);
+  }
+
+  void Check(const Case& test, Exchange exchange) {
+    SCOPED_TRACE(::testing::Message() << KeyTypeName(GetParam()) << " shards=" << test.counts.size() << " "
+                                      << DistributionName(test.distribution) << " value_bytes=" << test.value_bytes
+                                      << (exchange == Exchange::kRead ? " read" : " copied"));
+    const int key_bytes = KeyBytes(GetParam()), value_bytes = test.value_bytes;
+    const int64_t total = std::accumulate(test.counts.begin(), test.counts.end(), int64_t{0});
+    const Bytes keys = MakeKeys(GetParam(), test.distribution, total, 1);
+    const Bytes values = MakeKeys(KeyType::kUint8, Distribution::kUniform, total * value_bytes, 2);
+
+    std::vector<std::unique_ptr<EngineStream>> streams;
+    std::vector<Shard> shards;
+    int64_t first = 0;
+    for (const int64_t count : test.counts) {
+      streams.push_back(*engine(streams.size()).CreateStream());
+      EngineStream& stream = *streams.back();
+      ASSERT_TRUE(stream.Begin().ok());
+      Shard shard;
+      shard.stream = &stream;
+      shard.count = count;
+      // Copies, because the outputs take the memory of the inputs.
+      const auto place = [&](const Bytes& from, int bytes) {
+        void* const memory = *stream.AllocateDevice(std::max<int64_t>(1, count * bytes));
+        EXPECT_TRUE(stream.CopyToDevice(memory, from.data() + first * bytes, count * bytes).ok());
+        return memory;
+      };
+      shard.keys_in = shard.keys_out = place(keys, key_bytes);
+      if (value_bytes > 0) shard.values_in = shard.values_out = place(values, value_bytes);
+      EXPECT_TRUE(stream.EndCopyIn().ok());
+      shards.push_back(shard);
+      first += count;
+    }
+    const std::unique_ptr<EngineStream> cutter = *engine(0).CreateStream();
+
+    ShardedSort::Options options;
+    options.key_type = GetParam();
+    options.order = test.order;
+    options.algorithm = test.algorithm;
+    options.value_bytes = value_bytes;
+    options.exchange = exchange;
+    ShardedSort sort(options, shards);
+    ASSERT_TRUE(sort.SortEach().ok());
+    ASSERT_TRUE(sort.Cut(*cutter).ok());
+    ASSERT_TRUE(sort.MergePieces().ok());
+    Bytes sorted_keys(keys.size()), sorted_values(values.size());
+    first = 0;
+    for (const Shard& shard : shards) {
+      ASSERT_TRUE(shard.stream->EndKernels().ok());
+      ASSERT_TRUE(
+          shard.stream->CopyToHost(sorted_keys.data() + first * key_bytes, shard.keys_out, shard.count * key_bytes)
+              .ok());
+      ASSERT_TRUE(
+          shard.stream
+              ->CopyToHost(sorted_values.data() + first * value_bytes, shard.values_out, shard.count * value_bytes)
+              .ok());
+      first += shard.count;
+    }
+    for (size_t i = 0; i < shards.size(); ++i) {
+      ASSERT_TRUE(shards[i].stream->Finish().ok());
+      EXPECT_EQ(sort.report(static_cast<int>(i)).fault, OperatorReport::Fault::kNone);
+      // The sorted rows and copies are of the algorithm, not of an operator.
+      const int64_t most =
+          ShardedSort::WorkspaceBytes(options, shards[i].count, static_cast<int>(shards.size()), engine(i));
+      EXPECT_LE(shards[i].stream->workspace_bytes() + shards[i].count * (key_bytes + value_bytes), most);
+    }
+    const std::vector<int64_t> expected = StableOrder(GetParam(), test.order, keys);
+    EXPECT_TRUE(sorted_keys == Gather(keys, key_bytes, expected));
+    EXPECT_TRUE(value_bytes == 0 || sorted_values == Gather(values, value_bytes, expected));
+  }
+
+ private:
+  Engines* engines_ = nullptr;
+};
+
+TEST_P(Sharded, SortsAsOneDeviceDoes) {
+  for (const Order order : kBothOrders) {
+    for (const Distribution distribution : {Distribution::kUniform, Distribution::kSixteenDistinct,
+                                            Distribution::kAllEqual, Distribution::kSpecialFloats}) {
+      for (const int32_t value_bytes : {0, 4, 12}) Check({{1000, 777}, distribution, order, value_bytes});
+    }
+  }
+}
+
+TEST_P(Sharded, TakesShardsOfAnyNumberAndLength) {
+  Check({{0}});
+  Check({{5}});
+  Check({{0, 0, 0}});
+  Check({{0, 1000, 0, 3}, Distribution::kZipf, Order::kDescending, 8});
+  Check({{4097, 1, 4096, 100'003, 4095}, Distribution::kUniform, Order::kAscending, 4});
+  Check({std::vector<int64_t>(ShardedSort::kMaxShards, 101), Distribution::kSixteenDistinct, Order::kAscending, 4});
+}
+
+TEST_P(Sharded, MovesWholeShardsWhereTheyAreInTheWrongOrder) {
+  for (const Order order : kBothOrders) {
+    Check({{20'000, 20'000, 20'000}, Distribution::kSorted, order, 4});
+    Check({{20'000, 20'000, 20'000}, Distribution::kReversed, order, 4});
+  }
+}
+
+TEST_P(Sharded, TakesTheAlgorithmThatIsAskedFor) {
+  for (const SortAlgorithm algorithm : kSortAlgorithms) {
+    Check({{30'000, 30'001}, Distribution::kUniform, Order::kAscending, 4, algorithm});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTypes, Sharded, ::testing::ValuesIn(kAllKeyTypes), TypeParamName);
+
+}  // namespace
+}  // namespace corank::testing

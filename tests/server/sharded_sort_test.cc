@@ -1,0 +1,208 @@
+// One sort on several devices. The devices are CPU engines that tests hold and lose, so that nothing depends on speed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "server/plan/planner.h"
+#include "tests/server/messages.h"
+#include "tests/server/running_server.h"
+#include "tests/server/several_devices.h"
+
+namespace corank::testing {
+namespace {
+
+constexpr int64_t kShardBytes = 1000;
+
+std::vector<int32_t> Keys(int64_t count, uint32_t distinct = 1 << 30) {
+  std::vector<int32_t> keys(static_cast<size_t>(count));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    keys[i] = static_cast<int32_t>(static_cast<uint32_t>(i) * 2654435761U % distinct) - 1000;
+  }
+  return keys;
+}
+
+template <typename T>
+std::vector<T> Elements(const v1::Array& array) {
+  std::vector<T> elements(array.inline_data().size() / sizeof(T));
+  std::memcpy(elements.data(), array.inline_data().data(), elements.size() * sizeof(T));
+  return elements;
+}
+
+class ShardedSortTest : public ::testing::Test {
+ protected:
+  struct Answer {
+    grpc::Status status;
+    v1::SortResponse response;
+    int devices() const { return status.ok() ? response.stats().devices() : -1; }
+  };
+
+  void Start(int devices = 2, int devices_per_request = 0) {
+    Server::Options options = TestOptions();
+    options.queue.direct_bytes = 0;
+    options.shard_bytes = kShardBytes;
+    options.devices_per_request = devices_per_request;
+    std::vector<ChosenEngine> engines;
+    for (int i = 0; i < devices; ++i) {
+      devices_.push_back(std::make_shared<DeviceSwitch>());
+      ChosenEngine engine = CpuEngine();
+      engine.engine = std::make_unique<SwitchedEngine>(std::move(engine.engine), devices_.back());
+      engines.push_back(std::move(engine));
+    }
+    running_ = std::make_unique<RunningServer>(options, std::move(engines));
+  }
+  DeviceSwitch& device(int i) { return *devices_[static_cast<size_t>(i)]; }
+  double Shared() const { return MetricOf(running_->server(), "corank_sharded_requests_total", "sort"); }
+
+  Answer Sort(const v1::SortRequest& request) {
+    Answer answer;
+    grpc::ClientContext context;
+    answer.status = running_->stub().Sort(&context, request, &answer.response);
+    return answer;
+  }
+  Answer Sort(const std::vector<int32_t>& keys) {
+    v1::SortRequest request;
+    *request.mutable_keys() = Int32s(keys);
+    return Sort(request);
+  }
+  std::future<Answer> SortLater(const std::vector<int32_t>& keys) {
+    return std::async(std::launch::async, [this, keys] { return Sort(keys); });
+  }
+  void ExpectSorted(const Answer& answer, std::vector<int32_t> keys) {
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    std::sort(keys.begin(), keys.end());
+    EXPECT_TRUE(Elements<int32_t>(answer.response.keys()) == keys);
+  }
+
+  std::vector<std::shared_ptr<DeviceSwitch>> devices_;
+  std::unique_ptr<RunningServer> running_;
+};
+
+TEST_F(ShardedSortTest, IsTheStableSortOfTheWhole) {
+  Start(3);
+  for (const int64_t count : {1000, 4096, 10'001}) {
+    for (const uint32_t distinct : {1U, 7U, 1U << 30}) {
+      for (const bool down : {false, true}) {
+        const std::vector<int32_t> keys = Keys(count, distinct);
+        std::vector<uint32_t> order(keys.size());
+        std::iota(order.begin(), order.end(), 0U);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](uint32_t a, uint32_t b) { return down ? keys[a] > keys[b] : keys[a] < keys[b]; });
+        for (const bool with_values : {false, true}) {
+          v1::SortRequest request;
+          *request.mutable_keys() = Int32s(keys);
+          if (down) request.set_order(v1::SORT_ORDER_DESCENDING);
+          if (!with_values) request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
+          if (with_values) *request.mutable_values() = Int32s(Keys(count));
+          const Answer answer = Sort(request);
+          ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+          EXPECT_EQ(answer.devices(), 3);
+          std::vector<int32_t> expected;
+          for (const uint32_t row : order) expected.push_back(keys[row]);
+          EXPECT_TRUE(Elements<int32_t>(answer.response.keys()) == expected);
+          if (!with_values) {
+            EXPECT_TRUE(Elements<uint32_t>(answer.response.indices()) == order);
+            continue;
+          }
+          const std::vector<int32_t> values = Keys(count);
+          for (size_t i = 0; i < order.size(); ++i) expected[i] = values[order[i]];
+          EXPECT_TRUE(Elements<int32_t>(answer.response.values()) == expected);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(Shared(), 36);
+}
+
+TEST_F(ShardedSortTest, ReturnsIndicesAlone) {
+  Start();
+  const std::vector<int32_t> keys = Keys(5000, 50);
+  v1::SortRequest request;
+  *request.mutable_keys() = Int32s(keys);
+  request.set_output(v1::SORT_OUTPUT_INDICES);
+  const Answer answer = Sort(request);
+  EXPECT_EQ(answer.devices(), 2);
+  const std::vector<uint32_t> order = Elements<uint32_t>(answer.response.indices());
+  ASSERT_EQ(order.size(), keys.size());
+  for (size_t i = 1; i < order.size(); ++i) {
+    ASSERT_TRUE(keys[order[i - 1]] < keys[order[i]] ||
+                (keys[order[i - 1]] == keys[order[i]] && order[i - 1] < order[i]));
+  }
+}
+
+TEST_F(ShardedSortTest, TakesOneDeviceWhereOthersWouldNotHelp) {
+  Start();
+  EXPECT_EQ(Sort(Keys(10)).devices(), 1) << "too small";
+  v1::SortRequest request;
+  *request.mutable_keys() = Int32s(Keys(5000));
+  request.set_limit(10);
+  EXPECT_EQ(Sort(request).devices(), 1) << "of a few rows";
+  request.clear_limit();
+  *request.mutable_segment_offsets() = Int64s({0, 1, 5000});
+  EXPECT_EQ(Sort(request).devices(), 1) << "by segments";
+  device(1).Hold();
+  device(0).Hold();
+  std::future<Answer> first = SortLater(Keys(10));
+  EXPECT_TRUE(Eventually([this] { return device(0).held() + device(1).held() == 1; }));
+  const int busy = device(0).held() == 1 ? 0 : 1;
+  device(1 - busy).Release();
+  const std::vector<int32_t> keys = Keys(5000);
+  Answer beside = Sort(keys);
+  EXPECT_EQ(beside.devices(), 1) << "the other one is busy";
+  ExpectSorted(beside, keys);
+  device(busy).Release();
+  ExpectSorted(first.get(), Keys(10));
+  EXPECT_TRUE(Eventually([&] { return Sort(keys).devices() == 2; }));
+}
+
+TEST_F(ShardedSortTest, IsOffWhereRequestsMayTakeOneDevice) {
+  Start(2, /*devices_per_request=*/1);
+  EXPECT_EQ(Sort(Keys(5000)).devices(), 1);
+  EXPECT_EQ(Shared(), 0);
+}
+
+TEST_F(ShardedSortTest, FailsWithADeviceThatIsLostAndTheOthersServeOn) {
+  Start();
+  const std::vector<int32_t> keys = Keys(5000);
+  ExpectSorted(Sort(keys), keys);
+  device(1).Hold();
+  std::future<Answer> running = SortLater(keys);
+  EXPECT_TRUE(Eventually([this] { return device(1).held() == 1; }));
+  device(1).Lose();
+  device(1).Release();
+  const grpc::Status status = running.get().status;
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+  EXPECT_GT(RetryDelay(status), absl::ZeroDuration());
+  EXPECT_LT(RetryDelay(status), absl::Seconds(1)) << "the others can take it at once";
+  for (int i = 0; i < 5; ++i) {
+    const Answer answer = Sort(keys);
+    ExpectSorted(answer, keys);
+    EXPECT_EQ(answer.devices(), 1);
+    EXPECT_EQ(answer.response.stats().device_ordinal(), 0);
+  }
+  EXPECT_FALSE(running_->server().device_lost());
+}
+
+TEST(ChooseShards, DependsOnSizeLoadAndOptionsAlone) {
+  PlannerOptions options;
+  options.shard_bytes = 100;
+  EXPECT_EQ(ChooseShards(1000, 0b1111, options), 0b1111U);
+  EXPECT_EQ(ChooseShards(399, 0b1111, options), 0b0111U) << "each has enough to do";
+  EXPECT_EQ(ChooseShards(199, 0b1111, options), 0U);
+  EXPECT_EQ(ChooseShards(1000, 0b1010, options), 0b1010U);
+  EXPECT_EQ(ChooseShards(1000, 0b0100, options), 0U) << "one alone";
+  EXPECT_EQ(ChooseShards(1000, 0, options), 0U);
+  options.most_shards = 2;
+  EXPECT_EQ(ChooseShards(1000, 0b1110, options), 0b0110U);
+  options.most_shards = 1;
+  EXPECT_EQ(ChooseShards(1000, 0b1111, options), 0U);
+}
+
+}  // namespace
+}  // namespace corank::testing
