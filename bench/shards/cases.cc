@@ -16,7 +16,6 @@
 namespace corank::bench {
 namespace {
 
-using Exchange = ShardedSort::Exchange;
 using Memory = std::unique_ptr<EngineMemory>;
 
 void OnAllCores(int64_t count, const std::function<void(int64_t begin, int64_t end)>& fill) {
@@ -34,25 +33,23 @@ struct Data {
   int64_t key_bytes = 0;
   int64_t value_bytes = 0;
   Memory keys, values;                      // pinned, of the host
-  Memory sorted_keys[3], sorted_values[3];  // of each contestant
+  Memory sorted_keys[2], sorted_values[2];  // of each contestant
 };
 
 // The rows of one device: where they come from and where they go.
 struct Part {
   int64_t first = 0, count = 0;
-  std::unique_ptr<EngineStream> stream;
+  std::unique_ptr<EngineStream> stream, puller;
   Memory keys_in, values_in, keys_out, values_out;
 };
 
 // Sorts the array on some devices. In device memory the copies are not timed, otherwise they are.
 class Sorter {
  public:
-  Sorter(std::shared_ptr<Data> data, size_t index, KeyType type, std::vector<Engine*> engines, Exchange exchange,
-         bool on_devices)
+  Sorter(std::shared_ptr<Data> data, size_t index, KeyType type, std::vector<Engine*> engines, bool on_devices)
       : data_(std::move(data)), index_(index), engines_(std::move(engines)), on_devices_(on_devices) {
     options_.key_type = type;
     options_.value_bytes = static_cast<int32_t>(data_->value_bytes);
-    options_.exchange = exchange;
   }
 
   // Allocates for one run, because not all contestants have room at a time.
@@ -62,7 +59,10 @@ class Sorter {
     if (status.ok()) {
       const absl::Time start = absl::Now();
       status = Work();
-      for (Part& part : parts_) status.Update(part.stream->Finish().status());
+      for (Part& part : parts_) {
+        status.Update(part.stream->Finish().status());
+        status.Update(part.puller->Finish().status());
+      }
       seconds = absl::ToDoubleSeconds(absl::Now() - start);
     }
     if (status.ok() && on_devices_) status = Fetch();
@@ -91,10 +91,12 @@ class Sorter {
       allocate(part.count * data_->key_bytes, &part.keys_out);
       allocate(part.count * data_->value_bytes, &part.values_in);
       allocate(part.count * data_->value_bytes, &part.values_out);
-      auto stream = engine.CreateStream();
-      status.Update(stream.status());
+      for (std::unique_ptr<EngineStream>* const made : {&part.stream, &part.puller}) {
+        auto stream = engine.CreateStream();
+        if (!stream.ok()) return stream.status();
+        *made = *std::move(stream);
+      }
       if (!status.ok()) return status;
-      part.stream = *std::move(stream);
       parts_.push_back(std::move(part));
     }
     auto cutter = engines_.front()->CreateStream();
@@ -111,11 +113,14 @@ class Sorter {
     }
     // The second run of a request finds the streams' memory ready, as in a server.
     for (Part& part : parts_) {
-      absl::Status status = part.stream->Begin();
       const int64_t bytes =
           ShardedSort::WorkspaceBytes(options_, part.count, static_cast<int>(parts_.size()), *engines_.front());
-      status.Update(part.stream->AllocateDevice(bytes).status());
-      status.Update(part.stream->Finish().status());
+      absl::Status status;
+      for (EngineStream* const stream : {part.stream.get(), part.puller.get()}) {
+        status.Update(stream->Begin());
+        status.Update(stream->AllocateDevice(stream == part.stream.get() ? bytes : bytes / 4).status());
+        status.Update(stream->Finish().status());
+      }
       if (!status.ok()) return status;
     }
     return absl::OkStatus();
@@ -155,6 +160,7 @@ class Sorter {
     absl::Status status;
     for (Part& part : parts_) {
       status.Update(part.stream->Begin());
+      status.Update(part.puller->Begin());
       if (!on_devices_) status.Update(CopyIn(part));
       status.Update(part.stream->EndCopyIn());
     }
@@ -162,7 +168,7 @@ class Sorter {
     if (parts_.size() == 1) return SortWhole(parts_.front());
     std::vector<Shard> shards;
     for (Part& part : parts_) {
-      shards.push_back({part.stream.get(), part.count, part.keys_in->data(), PlaceOf(part.values_in),
+      shards.push_back({part.stream.get(), part.puller.get(), part.count, part.keys_in->data(), PlaceOf(part.values_in),
                         part.keys_out->data(), PlaceOf(part.values_out)});
     }
     sort_ = std::make_unique<ShardedSort>(options_, std::move(shards));
@@ -218,7 +224,7 @@ absl::StatusOr<std::shared_ptr<Data>> MakeData(Distribution distribution, int64_
   };
   allocate(count * data->key_bytes, &data->keys);
   allocate(count * value_bytes, &data->values);
-  for (size_t i = 0; i < 3; ++i) {
+  for (size_t i = 0; i < 2; ++i) {
     allocate(count * data->key_bytes, &data->sorted_keys[i]);
     allocate(count * value_bytes, &data->sorted_values[i]);
   }
@@ -243,22 +249,19 @@ absl::StatusOr<Contest> Prepare(Row row, Distribution distribution, int64_t valu
   const std::shared_ptr<Data> data = *made;
   constexpr KeyType kType = sizeof(Bits) == 4 ? KeyType::kUint32 : KeyType::kUint64;
   Contest contest;
-  const auto add = [&](const std::string& name, const std::vector<Engine*>& on, Exchange exchange) {
-    auto sorter = std::make_shared<Sorter>(data, contest.contestants.size(), kType, on, exchange, on_devices);
+  const auto add = [&](const std::string& name, const std::vector<Engine*>& on) {
+    auto sorter = std::make_shared<Sorter>(data, contest.contestants.size(), kType, on, on_devices);
     contest.contestants.push_back({name, [sorter] { return sorter->Run(); }});
   };
-  add("all devices", engines, Exchange::kRead);
-  add("all devices, copied", engines, Exchange::kCopy);
-  add("one device", {engines.front()}, Exchange::kRead);
+  add("all devices", engines);
+  add("one device", {engines.front()});
   contest.check = [data] {
-    for (size_t i = 0; i < 2; ++i) {
-      const auto same = [&](const Memory(&of)[3], int64_t bytes) {
-        return of[i] == nullptr ||
-               std::memcmp(of[i]->data(), of[2]->data(), static_cast<size_t>(data->count * bytes)) == 0;
-      };
-      if (!same(data->sorted_keys, data->key_bytes) || !same(data->sorted_values, data->value_bytes)) {
-        return absl::InternalError("the answer is not that of one device");
-      }
+    const auto same = [&](const Memory(&of)[2], int64_t bytes) {
+      return of[0] == nullptr ||
+             std::memcmp(of[0]->data(), of[1]->data(), static_cast<size_t>(data->count * bytes)) == 0;
+    };
+    if (!same(data->sorted_keys, data->key_bytes) || !same(data->sorted_values, data->value_bytes)) {
+      return absl::InternalError("the answer is not that of one device");
     }
     return absl::OkStatus();
   };
@@ -267,8 +270,7 @@ absl::StatusOr<Contest> Prepare(Row row, Distribution distribution, int64_t valu
     line.reference_name = "one device";
     const double work = static_cast<double>(row.n);
     line.ours = GigaPerSecond(seconds[0], work);
-    line.reference = GigaPerSecond(seconds[2], work);
-    line.details["copied_gkeys_per_second"] = GigaPerSecond(seconds[1], work).median;
+    line.reference = GigaPerSecond(seconds[1], work);
     if (distribution == Distribution::kUniform && row.type == "u32") {
       line.RequireRatio(row.row == "sort in device memory" ? 1.5 : 1.7);
     }

@@ -1,9 +1,31 @@
 #include "kernels/engine/sharded_sort.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace corank {
 namespace {
+
+// More tiles hide more of the first pull and the last merge, and cost more launches.
+constexpr int64_t kMostTiles = 16;
+// One is pulled while one is merged.
+constexpr int64_t kBuffers = 2;
+// Pieces lie as far from a multiple of this as where they come from.
+constexpr int64_t kAlignment = 16;
+
+int64_t TilesOf(const ShardedSort::Options& options, int64_t count) {
+  const int64_t bytes = count * (KeyBytes(options.key_type) + options.value_bytes);
+  return std::clamp<int64_t>(bytes / options.tile_bytes, 1, kMostTiles);
+}
+
+int64_t TileRows(const ShardedSort::Options& options, int64_t count) {
+  const int64_t tiles = TilesOf(options, count);
+  return (count + tiles - 1) / tiles;
+}
+
+int64_t BufferBytes(int64_t rows, int64_t shards, int64_t element_bytes) {
+  return element_bytes == 0 ? 0 : rows * element_bytes + 2 * shards * kAlignment;
+}
 
 SortArgs SortOf(const ShardedSort::Options& options, const Shard& shard) {
   SortArgs args;
@@ -28,6 +50,23 @@ MergeArgs MergeOf(const ShardedSort::Options& options, const std::vector<MergeIn
   return args;
 }
 
+absl::Status Allocate(EngineStream& stream, int64_t bytes, char** to) {
+  if (bytes == 0) return absl::OkStatus();
+  const absl::StatusOr<void*> memory = stream.AllocateDevice(bytes);
+  if (memory.ok()) *to = static_cast<char*>(*memory);
+  return memory.status();
+}
+
+// Pulls `bytes` to the first place from *end on that is as aligned as `from`, which becomes *end's.
+absl::StatusOr<const char*> PullTo(EngineStream& stream, char** end, const void* from, int64_t bytes) {
+  const auto distance = reinterpret_cast<uintptr_t>(from) - reinterpret_cast<uintptr_t>(*end);
+  char* const place = *end + distance % kAlignment;
+  *end = place + bytes;
+  absl::Status pulled = stream.Pull(place, from, bytes);
+  if (!pulled.ok()) return pulled;
+  return place;
+}
+
 }  // namespace
 
 ShardedSort::ShardedSort(const Options& options, std::vector<Shard> shards)
@@ -36,41 +75,52 @@ ShardedSort::ShardedSort(const Options& options, std::vector<Shard> shards)
       shards_(std::move(shards)),
       sorted_(shards_.size()),
       are_sorted_(shards_.size()),
-      pieces_(shards_.size()),
-      reports_(shards_.size()) {}
-
-int64_t ShardedSort::WorkspaceBytes(const Options& options, int64_t count, int shards, const Engine& engine) {
-  int64_t any = 0;
-  SortArgs sort = SortOf(options, {nullptr, count, &any, options.value_bytes > 0 ? &any : nullptr});
-  sort.keys_out = &any;
-  if (options.value_bytes > 0) sort.values_out = &any;
-  std::vector<MergeInput> pieces(static_cast<size_t>(shards));
-  for (MergeInput& piece : pieces) piece.count = count / shards + 1;
-  const int64_t rows = count * (KeyBytes(options.key_type) + options.value_bytes);
-  const int64_t copies = options.exchange == Exchange::kCopy ? 2 : 1;
-  return copies * rows + engine.WorkspaceBytes(sort) + engine.WorkspaceBytes(MergeOf(options, pieces));
+      tiles_(shards_.size()),
+      buffers_(shards_.size()),
+      reports_(shards_.size()) {
+  for (size_t i = 0; i < size(); ++i) {
+    const int64_t count = shards_[i].count, rows = TileRows(options_, count);
+    for (int64_t first = 0; first < count; first += rows) {
+      Tile tile;
+      tile.first = first;
+      tile.count = std::min(rows, count - first);
+      tiles_[i].push_back(std::move(tile));
+    }
+  }
 }
 
-absl::Status ShardedSort::Allocate(const Shard& shard, int64_t count, Rows* rows) const {
-  const auto allocate = [&](int64_t bytes, char** to) {
-    if (bytes == 0) return absl::OkStatus();
-    const absl::StatusOr<void*> memory = shard.stream->AllocateDevice(bytes);
-    if (memory.ok()) *to = static_cast<char*>(*memory);
-    return memory.status();
-  };
-  absl::Status status = allocate(count * key_bytes_, &rows->keys);
-  if (status.ok()) status = allocate(count * options_.value_bytes, &rows->values);
-  return status;
+int64_t ShardedSort::WorkspaceBytes(const Options& options, int64_t count, int shards, const Engine& engine) {
+  const int64_t key_bytes = KeyBytes(options.key_type), value_bytes = options.value_bytes;
+  int64_t any = 0;
+  Shard shard;
+  shard.count = count;
+  shard.keys_in = &any;
+  if (value_bytes > 0) shard.values_in = &any;
+  SortArgs sort = SortOf(options, shard);
+  sort.keys_out = &any;
+  if (value_bytes > 0) sort.values_out = &any;
+  const int64_t tile_rows = TileRows(options, count);
+  int64_t merge = 0;  // of any number of pieces, because some may be empty
+  for (int pieces = 1; pieces <= shards; ++pieces) {
+    std::vector<MergeInput> inputs(static_cast<size_t>(pieces));
+    for (MergeInput& input : inputs) input.count = tile_rows / pieces + 1;
+    merge = std::max(merge, engine.WorkspaceBytes(MergeOf(options, inputs)));
+  }
+  const int64_t buffer = BufferBytes(tile_rows, shards, key_bytes) + BufferBytes(tile_rows, shards, value_bytes);
+  return count * (key_bytes + value_bytes) + engine.WorkspaceBytes(sort) + kBuffers * buffer +
+         TilesOf(options, count) * merge;
 }
 
 absl::Status ShardedSort::SortEach() {
   for (size_t i = 0; i < size(); ++i) {
     const Shard& shard = shards_[i];
-    if (absl::Status allocated = Allocate(shard, shard.count, &sorted_[i]); !allocated.ok()) return allocated;
+    absl::Status status = Allocate(*shard.stream, shard.count * key_bytes_, &sorted_[i].keys);
+    if (status.ok()) status = Allocate(*shard.stream, shard.count * options_.value_bytes, &sorted_[i].values);
+    if (!status.ok()) return status;
     SortArgs args = SortOf(options_, shard);
     args.keys_out = sorted_[i].keys;
     args.values_out = sorted_[i].values;
-    if (absl::Status enqueued = shard.stream->Sort(args, &reports_[i].first); !enqueued.ok()) return enqueued;
+    if (absl::Status enqueued = shard.stream->Sort(args, &reports_[i]); !enqueued.ok()) return enqueued;
     const absl::StatusOr<const void*> point = shard.stream->MarkPoint();
     if (!point.ok()) return point.status();
     are_sorted_[i] = *point;
@@ -80,11 +130,17 @@ absl::Status ShardedSort::SortEach() {
 
 absl::Status ShardedSort::Cut(EngineStream& stream) {
   std::vector<MergeInput> runs(size());
-  std::vector<int64_t> positions = {0};
+  std::vector<int64_t> positions;
+  int64_t first = 0;
   for (size_t i = 0; i < size(); ++i) {
     runs[i] = {sorted_[i].keys, nullptr, shards_[i].count};
-    positions.push_back(positions.back() + shards_[i].count);
+    for (Tile& tile : tiles_[i]) {
+      tile.cut = positions.size();
+      positions.push_back(first + tile.first);
+    }
+    first += shards_[i].count;
   }
+  positions.push_back(first);
   cuts_.resize(positions.size() * size());
   SplitArgs args;
   args.key_type = options_.key_type;
@@ -101,45 +157,75 @@ absl::Status ShardedSort::Cut(EngineStream& stream) {
   return enqueued.ok() ? finished : enqueued;
 }
 
-absl::StatusOr<MergeInput> ShardedSort::Piece(size_t from, size_t to, Rows* copies) const {
-  const int64_t begin = CutAt(to, from), count = CutAt(to + 1, from) - begin;
-  const int64_t value_bytes = options_.value_bytes;
-  MergeInput piece{sorted_[from].keys + begin * key_bytes_, nullptr, count};
-  if (value_bytes > 0) piece.values = sorted_[from].values + begin * value_bytes;
-  if (options_.exchange == Exchange::kRead || from == to || count == 0) return piece;
-  EngineStream& stream = *shards_[to].stream;
-  absl::Status copied = stream.Copy(copies->keys, piece.keys, count * key_bytes_);
-  if (copied.ok()) copied = stream.Copy(copies->values, piece.values, count * value_bytes);
-  if (!copied.ok()) return copied;
-  piece.keys = copies->keys;
-  copies->keys += count * key_bytes_;
-  if (value_bytes == 0) return piece;
-  piece.values = copies->values;
-  copies->values += count * value_bytes;
-  return piece;
+absl::Status ShardedSort::Pull(EngineStream& stream, MergeInput* piece, Rows* pulled) const {
+  const absl::StatusOr<const char*> keys = PullTo(stream, &pulled->keys, piece->keys, piece->count * key_bytes_);
+  if (!keys.ok()) return keys.status();
+  piece->keys = *keys;
+  if (options_.value_bytes == 0) return absl::OkStatus();
+  const absl::StatusOr<const char*> values =
+      PullTo(stream, &pulled->values, piece->values, piece->count * options_.value_bytes);
+  if (!values.ok()) return values.status();
+  piece->values = *values;
+  return absl::OkStatus();
+}
+
+absl::Status ShardedSort::MergeTile(size_t shard, size_t number) {
+  const Shard& to = shards_[shard];
+  std::vector<Tile>& tiles = tiles_[shard];
+  Tile& tile = tiles[number];
+  if (number >= kBuffers) {
+    const absl::Status waits = to.puller->After(tiles[number - kBuffers].is_merged);
+    if (!waits.ok()) return waits;
+  }
+  Rows pulled = buffers_[shard][number % kBuffers];
+  for (size_t from = 0; from < size(); ++from) {
+    const int64_t begin = cuts_[tile.cut * size() + from], end = cuts_[(tile.cut + 1) * size() + from];
+    if (begin == end) continue;
+    MergeInput piece{sorted_[from].keys + begin * key_bytes_, nullptr, end - begin};
+    if (options_.value_bytes > 0) piece.values = sorted_[from].values + begin * options_.value_bytes;
+    if (from != shard) {
+      if (absl::Status enqueued = Pull(*to.puller, &piece, &pulled); !enqueued.ok()) return enqueued;
+    }
+    tile.pieces.push_back(piece);
+  }
+  const absl::StatusOr<const void*> is_pulled = to.puller->MarkPoint();
+  if (!is_pulled.ok()) return is_pulled.status();
+  if (absl::Status waits = to.stream->After(*is_pulled); !waits.ok()) return waits;
+  MergeArgs args = MergeOf(options_, tile.pieces);
+  args.keys_out = static_cast<char*>(to.keys_out) + tile.first * key_bytes_;
+  if (options_.value_bytes > 0) {
+    args.values_out = static_cast<char*>(to.values_out) + tile.first * options_.value_bytes;
+  }
+  if (absl::Status enqueued = to.stream->Merge(args, &tile.report); !enqueued.ok()) return enqueued;
+  const absl::StatusOr<const void*> is_merged = to.stream->MarkPoint();
+  if (is_merged.ok()) tile.is_merged = *is_merged;
+  return is_merged.status();
 }
 
 absl::Status ShardedSort::MergePieces() {
-  for (size_t to = 0; to < size(); ++to) {
-    const Shard& shard = shards_[to];
-    Rows copies;
-    if (options_.exchange == Exchange::kCopy) {
-      const int64_t own = CutAt(to + 1, to) - CutAt(to, to);
-      if (absl::Status allocated = Allocate(shard, shard.count - own, &copies); !allocated.ok()) return allocated;
+  size_t most_tiles = 0;
+  for (size_t i = 0; i < size(); ++i) {
+    if (tiles_[i].empty()) continue;
+    most_tiles = std::max(most_tiles, tiles_[i].size());
+    const auto shards = static_cast<int64_t>(size()), rows = tiles_[i].front().count;
+    for (int64_t j = 0; j < kBuffers; ++j) {
+      Rows& buffer = buffers_[i].emplace_back();
+      absl::Status status = Allocate(*shards_[i].puller, BufferBytes(rows, shards, key_bytes_), &buffer.keys);
+      if (status.ok()) {
+        status = Allocate(*shards_[i].puller, BufferBytes(rows, shards, options_.value_bytes), &buffer.values);
+      }
+      if (!status.ok()) return status;
     }
     for (const void* const point : are_sorted_) {
-      if (absl::Status after = shard.stream->After(point); !after.ok()) return after;
+      if (absl::Status waits = shards_[i].puller->After(point); !waits.ok()) return waits;
     }
-    std::vector<MergeInput>& pieces = pieces_[to];
-    for (size_t from = 0; from < size(); ++from) {
-      const absl::StatusOr<MergeInput> piece = Piece(from, to, &copies);
-      if (!piece.ok()) return piece.status();
-      if (piece->count > 0) pieces.push_back(*piece);
+  }
+  // Tile by tile, so that no device waits until all of another's work is enqueued.
+  for (size_t tile = 0; tile < most_tiles; ++tile) {
+    for (size_t i = 0; i < size(); ++i) {
+      if (tile >= tiles_[i].size()) continue;
+      if (absl::Status enqueued = MergeTile(i, tile); !enqueued.ok()) return enqueued;
     }
-    MergeArgs args = MergeOf(options_, pieces);
-    args.keys_out = shard.keys_out;
-    args.values_out = shard.values_out;
-    if (absl::Status enqueued = shard.stream->Merge(args, &reports_[to].second); !enqueued.ok()) return enqueued;
   }
   return absl::OkStatus();
 }

@@ -1,9 +1,9 @@
 // Sorts one array whose parts, the shards, lie on several devices.
 //
-// Algorithm: each device sorts its shard. Cuts at the shards' boundaries (EngineStream::SplitRuns: multi-sequence
-//            selection over the memory of all devices) divide every sorted shard into one piece for each device. Each
-//            device merges its pieces, which it reads from where they are, or from copies.
-// Work: a sort of each shard, and one pass over all rows, of which (devices - 1) / devices cross a link.
+// Algorithm: each device sorts its shard. Cuts of the merge of all shards (EngineStream::SplitRuns: multi-sequence
+//            selection over the memory of all devices) divide the result into shards of the same lengths, and these
+//            into tiles. Each device pulls the pieces of one tile from the others while it merges the tile before.
+// Work: a sort of each shard, and one pass over all rows, of which (shards - 1) / shards cross a link.
 // Balance: exact, whatever the keys are. There is no sample, so neither skew nor equal keys matter.
 // Stability: equal keys keep the order of the shards and, within a shard, of its rows.
 // Waits: the host waits once, for the cuts.
@@ -11,10 +11,10 @@
 #define CORANK_KERNELS_ENGINE_SHARDED_SORT_H_
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "kernels/common/operators.h"
 #include "kernels/engine/engine.h"
 
@@ -22,7 +22,10 @@ namespace corank {
 
 /// The rows of one device.
 struct Shard {
-  EngineStream* stream = nullptr;  // of the device; begun, and finished, by the caller
+  /// Two streams of the device, which the caller begins and finishes. The first makes the inputs and the result, the
+  /// second copies.
+  EngineStream* stream = nullptr;
+  EngineStream* puller = nullptr;
   int64_t count = 0;
   const void* keys_in = nullptr;  // memory of the device
   const void* values_in = nullptr;
@@ -36,23 +39,20 @@ class ShardedSort {
  public:
   static constexpr int kMaxShards = kMaxSplitInputs;
 
-  /// How a device gets the pieces that lie on others.
-  enum class Exchange : uint8_t {
-    kRead,  // kernels read them over the link
-    kCopy,  // copied first; works without a link
-  };
   struct Options {
     KeyType key_type = KeyType::kUint32;
     Order order = Order::kAscending;
     SortAlgorithm algorithm = SortAlgorithm::kAuto;
     int32_t value_bytes = 0;  // 0: no values
-    Exchange exchange = Exchange::kRead;
+    /// Least bytes of a tile. A shard has few tiles at most.
+    int64_t tile_bytes = int64_t{32} << 20;
   };
 
-  /// 1 to kMaxShards shards. The streams must be different, and idle or with work that makes the inputs.
+  /// 1 to kMaxShards shards, each with streams of its own.
   ShardedSort(const Options& options, std::vector<Shard> shards);
 
-  /// Upper bound of the device memory that the shard's stream hands out, beside inputs and outputs.
+  /// Upper bound of the device memory that a shard's streams hand out, beside inputs and outputs. `count`: of the
+  /// largest shard.
   static int64_t WorkspaceBytes(const Options& options, int64_t count, int shards, const Engine& engine);
 
   /// Call these in this order, once each. If one fails, or the work is not wanted any more, finish the streams of all
@@ -63,32 +63,42 @@ class ShardedSort {
   /// Finds the cuts and waits for them. `stream`: of any of the devices, but not one of the shards'. It begins and
   /// finishes here.
   absl::Status Cut(EngineStream& stream);
-  /// Enqueues the exchange and the merges. No shard's inputs or sorted rows may be freed before all streams finished.
+  /// Enqueues the exchange and the merges. Each shard's stream has its result then. Finish all streams before one of
+  /// them begins again.
   absl::Status MergePieces();
 
   /// What each sort found. Valid once the shard's stream has finished.
-  const OperatorReport& report(int shard) const { return reports_[static_cast<size_t>(shard)].first; }
+  const OperatorReport& report(int shard) const { return reports_[static_cast<size_t>(shard)]; }
 
  private:
   struct Rows {
     char* keys = nullptr;
     char* values = nullptr;
   };
+  // One tile of the result of a shard.
+  struct Tile {
+    int64_t first = 0;  // row of the shard
+    int64_t count = 0;
+    size_t cut = 0;                  // the number of its first cut; the next one ends it
+    std::vector<MergeInput> pieces;  // by shard; the merge reads them until it ends
+    const void* is_merged = nullptr;
+    OperatorReport report;
+  };
 
   size_t size() const { return shards_.size(); }
-  // Memory of the shard's device.
-  absl::Status Allocate(const Shard& shard, int64_t count, Rows* rows) const;
-  absl::StatusOr<MergeInput> Piece(size_t from, size_t to, Rows* copies) const;
-  int64_t CutAt(size_t boundary, size_t shard) const { return cuts_[boundary * size() + shard]; }
+  absl::Status MergeTile(size_t shard, size_t tile);
+  // Pulls the piece to where the pulled rows end.
+  absl::Status Pull(EngineStream& stream, MergeInput* piece, Rows* pulled) const;
 
   const Options options_;
   const int64_t key_bytes_;
   const std::vector<Shard> shards_;
-  std::vector<Rows> sorted_;                                        // by shard
-  std::vector<const void*> are_sorted_;                             // points of the streams
-  std::vector<int64_t> cuts_;                                       // (shards + 1) x shards
-  std::vector<std::vector<MergeInput>> pieces_;                     // by shard; the merges read them until they end
-  std::vector<std::pair<OperatorReport, OperatorReport>> reports_;  // of the sort and the merge
+  std::vector<Rows> sorted_;                // by shard
+  std::vector<const void*> are_sorted_;     // points of the shards' streams
+  std::vector<std::vector<Tile>> tiles_;    // by shard
+  std::vector<std::vector<Rows>> buffers_;  // by shard
+  std::vector<int64_t> cuts_;               // for each cut a row of each shard
+  std::vector<OperatorReport> reports_;
 };
 
 }  // namespace corank

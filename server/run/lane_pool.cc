@@ -44,7 +44,9 @@ class LanePool::LaneStreams final : public Lane {
     if (!std::exchange(was_used_, false)) {
       stream_->Trim();
       for (const std::unique_ptr<EngineStream>& stream : extra_) stream->Trim();
-      for (const auto& [device, stream] : elsewhere_) stream->Trim();
+      for (const auto& [place, stream] : elsewhere_) {
+        if (stream != nullptr) stream->Trim();
+      }
     }
     works_.Unlock();
   }
@@ -58,9 +60,9 @@ class LanePool::LaneStreams final : public Lane {
     }
     return extra_[static_cast<size_t>(i)].get();
   }
-  absl::StatusOr<EngineStream*> StreamOn(int device) override {
-    if (device == pool_->options_.device) return stream_.get();
-    std::unique_ptr<EngineStream>& stream = elsewhere_[device];
+  absl::StatusOr<EngineStream*> StreamOn(int device, int i) override {
+    if (device == pool_->options_.device) return Lane::StreamOn(device, i);
+    std::unique_ptr<EngineStream>& stream = elsewhere_[{device, i}];
     if (stream == nullptr) {
       CORANK_ASSIGN_OR_RETURN(stream, pool_->options_.devices->engine(device).CreateStream());
     }
@@ -78,7 +80,7 @@ class LanePool::LaneStreams final : public Lane {
   LanePool* const pool_;
   const std::unique_ptr<EngineStream> stream_;
   std::vector<std::unique_ptr<EngineStream>> extra_;
-  std::map<int, std::unique_ptr<EngineStream>> elsewhere_;  // by device
+  std::map<std::pair<int, int>, std::unique_ptr<EngineStream>> elsewhere_;  // by device and number
   const Task* task_ = nullptr;
   absl::Mutex works_;
   bool was_used_ = false;  // since the last Trim; under works_

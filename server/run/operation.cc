@@ -76,9 +76,9 @@ absl::Status PendingResult::Download(EngineStream& stream) const {
   return stream.Download(buffer, size_bytes());
 }
 
-absl::StatusOr<EngineStream*> Lane::StreamOn(int device) {
+absl::StatusOr<EngineStream*> Lane::StreamOn(int device, int i) {
   if (device != stream().device()) return absl::InternalError("this lane has streams of its own device only");
-  return &stream();
+  return i == 0 ? &stream() : ExtraStream(i - 1);
 }
 
 std::unique_ptr<const ExternalWork> Operation::external() const { return nullptr; }

@@ -33,8 +33,9 @@ class Lane {
   virtual Engine& engine() = 0;
   /// Another stream of this lane, i from 0, made on first use. Streams work concurrently.
   virtual absl::StatusOr<EngineStream*> ExtraStream(int i) = 0;
-  /// A stream of this lane on a device of the server: stream() if that is the lane's own. Made on first use.
-  virtual absl::StatusOr<EngineStream*> StreamOn(int device);
+  /// A stream of this lane on a device of the server, i from 0, made on first use. On the lane's own device: stream(),
+  /// then ExtraStream.
+  virtual absl::StatusOr<EngineStream*> StreamOn(int device, int i);
   /// OK, or why nobody needs the answer any more: DEADLINE_EXCEEDED, CANCELLED, or UNAVAILABLE if the device is lost.
   virtual absl::Status CheckWanted() = 0;
   /// Reports that the work stalls because of its caller, or no longer does. Meanwhile another lane may work in its

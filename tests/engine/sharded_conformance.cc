@@ -10,8 +10,6 @@
 namespace corank::testing {
 namespace {
 
-using Exchange = ShardedSort::Exchange;
-
 constexpr int kDevices = 3;
 
 class Sharded : public ::testing::TestWithParam<KeyType> {
@@ -22,6 +20,7 @@ class Sharded : public ::testing::TestWithParam<KeyType> {
     Order order = Order::kAscending;
     int32_t value_bytes = 0;
     SortAlgorithm algorithm = SortAlgorithm::kAuto;
+    int64_t tile_bytes = 3000;
   };
   using Engines = std::vector<std::unique_ptr<Engine>>;
 
@@ -38,13 +37,8 @@ class Sharded : public ::testing::TestWithParam<KeyType> {
   int devices() const { return static_cast<int>(engines_->size()); }
 
   void Check(const Case& test) {
-    for (const Exchange exchange : {Exchange::kRead, Exchange::kCopy}) Check(test, exchange);
-  }
-
-  void Check(const Case& test, Exchange exchange) {
     SCOPED_TRACE(::testing::Message() << KeyTypeName(GetParam()) << " shards=" << test.counts.size() << " "
-                                      << DistributionName(test.distribution) << " value_bytes=" << test.value_bytes
-                                      << (exchange == Exchange::kRead ? " read" : " copied"));
+                                      << DistributionName(test.distribution) << " value_bytes=" << test.value_bytes);
     const int key_bytes = KeyBytes(GetParam()), value_bytes = test.value_bytes;
     const int64_t total = std::accumulate(test.counts.begin(), test.counts.end(), int64_t{0});
     const Bytes keys = MakeKeys(GetParam(), test.distribution, total, 1);
@@ -54,11 +48,14 @@ class Sharded : public ::testing::TestWithParam<KeyType> {
     std::vector<Shard> shards;
     int64_t first = 0;
     for (const int64_t count : test.counts) {
-      streams.push_back(*engine(streams.size()).CreateStream());
-      EngineStream& stream = *streams.back();
-      ASSERT_TRUE(stream.Begin().ok());
+      Engine& device = engine(shards.size());
       Shard shard;
-      shard.stream = &stream;
+      for (EngineStream** const made : {&shard.stream, &shard.puller}) {
+        streams.push_back(*device.CreateStream());
+        *made = streams.back().get();
+        ASSERT_TRUE((*made)->Begin().ok());
+      }
+      EngineStream& stream = *shard.stream;
       shard.count = count;
       // Copies, because the outputs take the memory of the inputs.
       const auto place = [&](const Bytes& from, int bytes) {
@@ -79,7 +76,7 @@ class Sharded : public ::testing::TestWithParam<KeyType> {
     options.order = test.order;
     options.algorithm = test.algorithm;
     options.value_bytes = value_bytes;
-    options.exchange = exchange;
+    options.tile_bytes = test.tile_bytes;
     ShardedSort sort(options, shards);
     ASSERT_TRUE(sort.SortEach().ok());
     ASSERT_TRUE(sort.Cut(*cutter).ok());
@@ -99,6 +96,7 @@ class Sharded : public ::testing::TestWithParam<KeyType> {
     }
     for (size_t i = 0; i < shards.size(); ++i) {
       ASSERT_TRUE(shards[i].stream->Finish().ok());
+      ASSERT_TRUE(shards[i].puller->Finish().ok());
       EXPECT_EQ(sort.report(static_cast<int>(i)).fault, OperatorReport::Fault::kNone);
       // The sorted rows and copies are of the algorithm, not of an operator.
       const int64_t most =
@@ -142,6 +140,12 @@ TEST_P(Sharded, MovesWholeShardsWhereTheyAreInTheWrongOrder) {
 TEST_P(Sharded, TakesTheAlgorithmThatIsAskedFor) {
   for (const SortAlgorithm algorithm : kSortAlgorithms) {
     Check({{30'000, 30'001}, Distribution::kUniform, Order::kAscending, 4, algorithm});
+  }
+}
+
+TEST_P(Sharded, MergesInTilesOfAnySize) {
+  for (const int64_t tile_bytes : {int64_t{1}, int64_t{5000}, int64_t{1} << 30}) {
+    Check({{9973, 8191, 17}, Distribution::kZipf, Order::kAscending, 3, SortAlgorithm::kAuto, tile_bytes});
   }
 }
 

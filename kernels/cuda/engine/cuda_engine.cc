@@ -32,11 +32,13 @@ constexpr int64_t kStreamShare = 64;
 
 class CudaEngine final : public Engine {
  public:
-  CudaEngine(int device, EngineInfo info) : device_(device), info_(std::move(info)) {}
+  CudaEngine(int device, bool reads_peers, EngineInfo info)
+      : device_(device), reads_peers_(reads_peers), info_(std::move(info)) {}
 
   const EngineInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override {
-    return cuda::CudaStream::Create(device_, std::min(kMostStreamKeepBytes, info_.memory_bytes / kStreamShare));
+    const int64_t keep = std::min(kMostStreamKeepBytes, info_.memory_bytes / kStreamShare);
+    return cuda::CudaStream::Create(device_, reads_peers_, keep);
   }
 
   absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) override {
@@ -76,6 +78,7 @@ class CudaEngine final : public Engine {
   }
 
   const int device_;
+  const bool reads_peers_;
   const EngineInfo info_;
 };
 
@@ -168,15 +171,16 @@ absl::StatusOr<std::unique_ptr<Engine>> CreateCudaEngine(const CudaEngineOptions
   uint64_t keep = kPoolKeepBytes;
   CORANK_RETURN_IF_CUDA_FAILED(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
                                "set up the memory pool");
-  EngineInfo info;
-  absl::Status opened = OpenToPeers(options.device, options.peers, pool, &info.reads_peers);
+  bool has_links = !options.peers.empty();
+  absl::Status opened = OpenToPeers(options.device, options.peers, pool, &has_links);
   if (!opened.ok()) return opened;
+  EngineInfo info;
   info.kind = EngineKind::kCuda;
   info.device = properties.name;
   info.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
   info.parallelism = properties.multiProcessorCount;
   info.device_uuid = UuidText(properties.uuid);
-  return std::make_unique<CudaEngine>(options.device, std::move(info));
+  return std::make_unique<CudaEngine>(options.device, has_links, std::move(info));
 }
 
 }  // namespace corank

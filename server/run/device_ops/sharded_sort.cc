@@ -53,27 +53,29 @@ int64_t ShardedSortOperation::FirstRow(size_t shard) const {
 
 int64_t ShardedSortOperation::device_bytes(const Engine& engine) const {
   const int64_t most = FirstRow(1);
-  return most * shape_.row_bytes() + ShardedSort::WorkspaceBytes(OptionsFor(engine.info().reads_peers), most,
-                                                                 static_cast<int>(devices_.size()), engine);
+  return most * shape_.row_bytes() +
+         ShardedSort::WorkspaceBytes(SortOptions(), most, static_cast<int>(devices_.size()), engine);
 }
 
-ShardedSort::Options ShardedSortOperation::OptionsFor(bool linked) const {
+ShardedSort::Options ShardedSortOperation::SortOptions() const {
   ShardedSort::Options options;
   options.key_type = shape_.key_type;
   options.order = shape_.order;
   options.algorithm = spec_.algorithm;
   options.value_bytes = shape_.value_bytes;
-  options.exchange = linked ? ShardedSort::Exchange::kRead : ShardedSort::Exchange::kCopy;
   return options;
 }
 
 absl::Status ShardedSortOperation::CopyIn(Lane& lane, Run& run) const {
   for (size_t i = 0; i < devices_.size(); ++i) {
-    CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, lane.StreamOn(devices_[i]));
-    CORANK_RETURN_IF_ERROR(stream->Begin());
-    run.streams.push_back(stream);
     Shard shard;
-    shard.stream = stream;
+    for (const int number : {0, 1}) {
+      CORANK_ASSIGN_OR_RETURN(EngineStream* const made, lane.StreamOn(devices_[i], number));
+      CORANK_RETURN_IF_ERROR(made->Begin());
+      run.streams.push_back(made);
+      (number == 0 ? shard.stream : shard.puller) = made;
+    }
+    EngineStream* const stream = shard.stream;
     const int64_t first = FirstRow(i);
     shard.count = FirstRow(i + 1) - first;
     const auto copy = [&](const Operand& array) -> absl::StatusOr<void*> {
@@ -102,9 +104,9 @@ absl::Status ShardedSortOperation::Enqueue(Lane& lane, Run& run, RowSink::Column
   CORANK_RETURN_IF_ERROR(CopyIn(lane, run));
   lane.set_next_stage(Stage::kKernel);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-  run.sort = std::make_unique<ShardedSort>(OptionsFor(lane.engine().info().reads_peers), run.shards);
+  run.sort = std::make_unique<ShardedSort>(SortOptions(), run.shards);
   CORANK_RETURN_IF_ERROR(run.sort->SortEach());
-  CORANK_ASSIGN_OR_RETURN(EngineStream* const cutter, lane.ExtraStream(0));
+  CORANK_ASSIGN_OR_RETURN(EngineStream* const cutter, lane.StreamOn(devices_.front(), 2));
   CORANK_RETURN_IF_ERROR(run.sort->Cut(*cutter));
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
   CORANK_RETURN_IF_ERROR(run.sort->MergePieces());

@@ -38,8 +38,7 @@ class ShardedSortOperation final : public Operation {
   };
 
   int64_t FirstRow(size_t shard) const;
-  // `linked`: whether the devices read each other's memory.
-  ShardedSort::Options OptionsFor(bool linked) const;
+  ShardedSort::Options SortOptions() const;
   absl::Status CopyIn(Lane& lane, Run& run) const;
   absl::Status Enqueue(Lane& lane, Run& run, RowSink::Column keys, RowSink::Column values) const;
 
