@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-conformance test-chart test-asan test-tsan test-peers test-hostile test-ray test-perf-analyzer compile-architectures soak fuzz lint format docs dist image image-archive release bench-kernels bench-engine bench-service bench-clients bench-places bench-sizes bench-overload bench-ray clean
+.PHONY: help demo build test test-python-matrix test-conformance test-chart test-asan test-tsan test-peers test-hostile test-ray test-perf-analyzer compile-architectures soak fuzz lint format docs dist image image-archive release bench-kernels bench-shards bench-engine bench-service bench-clients bench-places bench-sizes bench-overload bench-ray clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -95,6 +95,9 @@ release: dist ## make all that a release publishes: archive, wheel, sdist, image
 
 bench-kernels: build ## time the kernels beside CUB (needs an NVIDIA GPU)
 	@BUILD=$(BUILD) scripts/bench.sh kernels
+
+bench-shards: build ## time one array on all GPUs of the host beside one of them (needs two GPUs)
+	@BUILD=$(BUILD) scripts/bench.sh shards
 
 bench-engine: build ## time the CPU engine beside the C++ standard library and VQSort
 	@BUILD=$(BUILD) scripts/bench.sh engine

@@ -2,16 +2,17 @@
 # Runs one benchmark and writes its table and plots to bench/results/MACHINE. MACHINE is the short name of the GPU
 # ("h200"), or "cpu" without a GPU.
 #
-#   scripts/bench.sh kernels|service|clients|places|sizes|overload|ray|engine [OPTION OF THE BENCHMARK...]
+#   scripts/bench.sh kernels|shards|service|clients|places|sizes|overload|ray|engine [OPTION OF THE BENCHMARK...]
 #
 # BUILD   the build folder (build)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-subject=${1:?usage: scripts/bench.sh kernels|service|clients|places|sizes|overload|ray|engine [option...]}
+subject=${1:?usage: scripts/bench.sh kernels|shards|service|clients|places|sizes|overload|ray|engine [option...]}
 shift
 case $subject in
   kernels) program=("${BUILD:-build}/bin/kernel_bench") ;;
+  shards) program=("${BUILD:-build}/bin/shards_bench") ;;
   service) program=("${BUILD:-build}/bin/service_bench") ;;
   clients) program=(.deps/venv/bin/python bench/clients/clients_bench.py "--corankd=${BUILD:-build}/bin/corankd") ;;
   places) program=(.deps/venv/bin/python bench/places/places_bench.py "--corankd=${BUILD:-build}/bin/corankd") ;;
@@ -20,7 +21,7 @@ case $subject in
   ray) program=(scripts/ray.sh bench/clusters/ray_bench.py "--corankd=${BUILD:-build}/bin/corankd") ;;
   engine) program=("${BUILD:-build}/bin/engine_bench") ;;
   *)
-    echo "bench: unknown benchmark '$subject'; one of kernels, service, clients, places, sizes, overload, ray, engine" >&2
+    echo "bench: unknown benchmark '$subject'; one of kernels, shards, service, clients, places, sizes, overload, ray, engine" >&2
     exit 2
     ;;
 esac
@@ -29,8 +30,8 @@ machine=cpu
 if [ "$subject" != engine ] && gpu=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1) &&
   [ -n "$gpu" ]; then
   machine=$(grep -oiE '\b[a-z]*[0-9]+[a-z]*\b' <<<"$gpu" | head -n 1 | tr '[:upper:]' '[:lower:]')
-elif [ "$subject" = kernels ]; then
-  echo "bench: the kernel benchmark needs an NVIDIA GPU; none is on this machine" >&2
+elif [ "$subject" = kernels ] || [ "$subject" = shards ]; then
+  echo "bench: this benchmark needs NVIDIA GPUs; none is on this machine" >&2
   exit 1
 fi
 results=bench/results/$machine

@@ -90,6 +90,12 @@ def test_kernel_bench_writes_valid_results_with_checked_answers(tmp_path: Path) 
     assert all(row["checked"] for row in rows if row["reference_name"])
 
 
+def test_shards_bench_compares_several_devices_with_one(tmp_path: Path) -> None:
+    rows = results_of("shards_bench", tmp_path / "shards.json")["rows"]
+    assert {row["row"] for row in rows} == {"sort in device memory", "sort from host memory"}
+    assert all(row["checked"] and row["details"]["devices"] == 2 for row in rows)
+
+
 def test_service_bench_measures_corankd_beside_the_echo_server(tmp_path: Path) -> None:
     results = results_of("service_bench", tmp_path / "service.json", "--engine=cpu")
     assert results["machine"].startswith("cpu engine on ")
