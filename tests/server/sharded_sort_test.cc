@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <future>
 #include <memory>
@@ -71,6 +72,15 @@ class ShardedSortTest : public ::testing::Test {
     *request.mutable_keys() = Int32s(keys);
     return Sort(request);
   }
+  // Again until so many devices share it: a device is busy for a moment after an answer.
+  Answer SortOn(int devices, const v1::SortRequest& request) {
+    Answer answer;
+    EXPECT_TRUE(Eventually([&] {
+      answer = Sort(request);
+      return answer.devices() == devices;
+    }));
+    return answer;
+  }
   std::future<Answer> SortLater(const std::vector<int32_t>& keys) {
     return std::async(std::launch::async, [this, keys] { return Sort(keys); });
   }
@@ -100,9 +110,8 @@ TEST_F(ShardedSortTest, IsTheStableSortOfTheWhole) {
           if (down) request.set_order(v1::SORT_ORDER_DESCENDING);
           if (!with_values) request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
           if (with_values) *request.mutable_values() = Int32s(Keys(count));
-          const Answer answer = Sort(request);
+          const Answer answer = SortOn(3, request);
           ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
-          EXPECT_EQ(answer.devices(), 3);
           std::vector<int32_t> expected;
           for (const uint32_t row : order) expected.push_back(keys[row]);
           EXPECT_TRUE(Elements<int32_t>(answer.response.keys()) == expected);
@@ -117,7 +126,7 @@ TEST_F(ShardedSortTest, IsTheStableSortOfTheWhole) {
       }
     }
   }
-  EXPECT_EQ(Shared(), 36);
+  EXPECT_GE(Shared(), 36);
 }
 
 TEST_F(ShardedSortTest, ReturnsIndicesAlone) {
@@ -126,8 +135,7 @@ TEST_F(ShardedSortTest, ReturnsIndicesAlone) {
   v1::SortRequest request;
   *request.mutable_keys() = Int32s(keys);
   request.set_output(v1::SORT_OUTPUT_INDICES);
-  const Answer answer = Sort(request);
-  EXPECT_EQ(answer.devices(), 2);
+  const Answer answer = SortOn(2, request);
   const std::vector<uint32_t> order = Elements<uint32_t>(answer.response.indices());
   ASSERT_EQ(order.size(), keys.size());
   for (size_t i = 1; i < order.size(); ++i) {
@@ -170,10 +178,16 @@ TEST_F(ShardedSortTest, IsOffWhereRequestsMayTakeOneDevice) {
 TEST_F(ShardedSortTest, FailsWithADeviceThatIsLostAndTheOthersServeOn) {
   Start();
   const std::vector<int32_t> keys = Keys(5000);
-  ExpectSorted(Sort(keys), keys);
+  v1::SortRequest request;
+  *request.mutable_keys() = Int32s(keys);
+  ExpectSorted(SortOn(2, request), keys);
   device(1).Hold();
-  std::future<Answer> running = SortLater(keys);
-  EXPECT_TRUE(Eventually([this] { return device(1).held() == 1; }));
+  std::future<Answer> running;
+  while (device(1).held() == 0) {  // the other one may get it alone
+    running = SortLater(keys);
+    while (device(1).held() == 0 && running.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
+    }
+  }
   device(1).Lose();
   device(1).Release();
   const grpc::Status status = running.get().status;
