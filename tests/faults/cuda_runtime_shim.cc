@@ -213,6 +213,7 @@ WRAP(kOther, 0, cudaMemPoolSetAttribute, (cudaMemPool_t pool, cudaMemPoolAttr at
 WRAP(kOther, 0, cudaMemPoolSetAccess, (cudaMemPool_t pool, const cudaMemAccessDesc* access, size_t count),
      (pool, access, count))
 WRAP(kOther, 0, cudaDeviceCanAccessPeer, (int* can_access, int device, int peer), (can_access, device, peer))
+WRAP(kOther, 0, cudaDeviceGetStreamPriorityRange, (int* least, int* greatest), (least, greatest))
 WRAP(kOther, 0, cudaDriverGetVersion, (int* version), (version))
 WRAP(kOther, 0, cudaGetDeviceCount, (int* count), (count))
 WRAP(kOther, 0, cudaGetDeviceProperties, (cudaDeviceProp * properties, int device), (properties, device))
