@@ -41,7 +41,7 @@ class CudaFixture : public ::testing::Test {
  protected:
   void SetUp() override {
     static absl::StatusOr<std::unique_ptr<Engine>>& engine =
-        *new absl::StatusOr<std::unique_ptr<Engine>>(CreateCudaEngine({}));
+        *new absl::StatusOr<std::unique_ptr<Engine>>(CreateCudaEngine({/*device=*/0, /*peers=*/{0}}));
     if (absl::IsFailedPrecondition(engine.status())) {
       GTEST_SKIP() << "no NVIDIA GPU or driver on this machine: " << engine.status().message();
     }

@@ -89,6 +89,7 @@ WorkloadRun Copies() {
       CORANK_RETURN_IF_ERROR(stream.Copy(d_other, d_one, size));
       CORANK_ASSIGN_OR_RETURN(const void* const point, stream.MarkPoint());
       CORANK_RETURN_IF_ERROR(stream.After(point));
+      CORANK_RETURN_IF_ERROR(stream.Pull(d_other, d_one, size));
       return stream.CopyToHost(back.data(), d_other, size);
     }();
     const absl::Status finished = stream.Finish().status();
@@ -119,7 +120,7 @@ const std::vector<Workload>& EngineWorkloads() {
       std::vector<Workload> some = make();
       std::move(some.begin(), some.end(), std::back_inserter(*made));
     }
-    made->push_back({"copies", Copies(), {"IotaKernel<"}});
+    made->push_back({"copies", Copies(), {"IotaKernel<", "CopyFromPeerKernel("}});
     return made;
   }();
   return all;
