@@ -74,7 +74,7 @@ absl::Status RunGroup(const Arguments& arguments) {
 
 Command GroupCommand() {
   return {
-      {"group", "find the distinct keys, count them, and reduce the values of each", "KEYS", 1, 1,
+      {"group", "find the distinct keys, count them, and reduce their values", "KEYS", 1, 1,
        "Keys come out in order, each once. Every other result is a file with an element for each of them: counts\n"
        "(int64), first positions (uint32, or uint64 if there are more than 2^32 keys), and the sums (int64, uint64\n"
        "or float64), minima and maxima of the values. All NaNs are one key.",

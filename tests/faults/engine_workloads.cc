@@ -73,6 +73,36 @@ WorkloadRun SortShortRows() {
   });
 }
 
+// One group that many blocks share, then groups of three keys.
+WorkloadRun GroupAndReduce() {
+  constexpr int64_t kLong = kRows / 2;
+  std::vector<uint32_t> keys(static_cast<size_t>(kRows));
+  for (int64_t i = kLong; i < kRows; ++i) keys[static_cast<size_t>(i)] = static_cast<uint32_t>(1 + (i - kLong) / 3);
+  const int64_t groups = keys.back() + 1;
+  const auto* const begin = reinterpret_cast<const uint8_t*>(keys.data());
+  const Bytes key_bytes(begin, begin + kRows * 4), values = MakeBytes(kRows * 4, 6);
+  return Whole([=](Request& request) -> absl::Status {
+    GroupArgs args;
+    args.count = kRows;
+    CORANK_ASSIGN_OR_RETURN(args.keys, request.Input(key_bytes));
+    CORANK_ASSIGN_OR_RETURN(args.values, request.Input(values));
+    // Their first elements only: the others are unspecified.
+    const auto output = [&](int64_t element_bytes) -> absl::StatusOr<void*> {
+      CORANK_ASSIGN_OR_RETURN(void* const d_result, request.stream().AllocateDevice(kRows * element_bytes));
+      CORANK_RETURN_IF_ERROR(request.Show(d_result, groups * element_bytes));
+      return d_result;
+    };
+    CORANK_ASSIGN_OR_RETURN(args.keys_out, output(4));
+    CORANK_ASSIGN_OR_RETURN(void* const counts, output(8));
+    args.counts_out = static_cast<int64_t*>(counts);
+    CORANK_ASSIGN_OR_RETURN(args.firsts_out, output(IndexBytes(kRows - 1)));
+    CORANK_ASSIGN_OR_RETURN(args.sums_out, output(8));
+    CORANK_ASSIGN_OR_RETURN(args.minima_out, output(4));
+    CORANK_ASSIGN_OR_RETURN(args.maxima_out, output(4));
+    return request.Run(&EngineStream::Group, args);
+  });
+}
+
 // Copies alone, in both directions and within the device, with a point in between.
 WorkloadRun Copies() {
   const Bytes bytes = MakeBytes(100'000, 1);
@@ -120,6 +150,10 @@ const std::vector<Workload>& EngineWorkloads() {
       std::vector<Workload> some = make();
       std::move(some.begin(), some.end(), std::back_inserter(*made));
     }
+    made->push_back(
+        {"group",
+         GroupAndReduce(),
+         {"CompactKernel", "CountsKernel", "ReduceRunsKernel", "JoinNodesKernel", "WriteGroupReportKernel"}});
     made->push_back({"copies", Copies(), {"IotaKernel<", "CopyFromPeerKernel("}});
     return made;
   }();

@@ -71,7 +71,7 @@ void Request::Collect(WorkloadResult* result) const {
     const auto* begin = static_cast<const uint8_t*>(output.host);
     result->outputs.emplace_back(begin, begin + bytes);
   }
-  result->report = report_;
+  result->report = std::get<OperatorReport>(reports_);
 }
 
 Source Uploaded(Bytes bytes) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -36,23 +37,23 @@ class Request {
   /// Shows these bytes of device memory as an output, for results that are too large to show completely.
   absl::Status Show(void* d_bytes, int64_t bytes);
 
-  template <typename Args>
-  absl::Status Run(absl::Status (EngineStream::*run)(const Args&, OperatorReport*), const Args& args) {
+  template <typename Args, typename Report>
+  absl::Status Run(absl::Status (EngineStream::*run)(const Args&, Report*), const Args& args) {
     CORANK_RETURN_IF_ERROR(stream_->EndCopyIn());
-    CORANK_RETURN_IF_ERROR((stream_->*run)(args, &report_));
+    CORANK_RETURN_IF_ERROR((stream_->*run)(args, &std::get<Report>(reports_)));
     CORANK_RETURN_IF_ERROR(stream_->EndKernels());
     for (const auto& [result, bytes] : outputs_) CORANK_RETURN_IF_ERROR(stream_->Download(result, bytes));
     return absl::OkStatus();
   }
   void Collect(WorkloadResult* result) const;
 
-  OperatorReport& report() { return report_; }
+  OperatorReport& report() { return std::get<OperatorReport>(reports_); }
   EngineStream& stream() { return *stream_; }
 
  private:
   EngineStream* const stream_;
   std::vector<std::pair<ResultBuffer, int64_t>> outputs_;
-  OperatorReport report_;
+  std::tuple<OperatorReport, GroupReport> reports_;
 };
 
 /// The source of an array.
