@@ -1,5 +1,5 @@
-// ShardedSort: one array on several devices, compared with a stable sort of the whole. Devices that the machine lacks
-// are further streams of those that it has.
+// ShardedSort: one array on several devices, compared with a stable sort of the whole. Where the machine has too few
+// devices, several streams of one stand for them.
 #include <algorithm>
 #include <numeric>
 
