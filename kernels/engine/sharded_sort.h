@@ -3,7 +3,7 @@
 // Algorithm: each device sorts its shard. Cuts of the merge of all shards (EngineStream::SplitRuns: multi-sequence
 //            selection over the memory of all devices) divide the result into shards of the same lengths, and these
 //            into tiles. Each device pulls the pieces of one tile from the others while it merges the tile before.
-// Work: a sort of each shard, and one pass over all rows, of which (shards - 1) / shards cross a link.
+// Work: a sort of each shard, and one merge of all rows; (shards - 1) / shards of them cross a link.
 // Balance: exact, whatever the keys are. There is no sample, so neither skew nor equal keys matter.
 // Stability: equal keys keep the order of the shards and, within a shard, of its rows.
 // Waits: the host waits once, for the cuts.
@@ -29,7 +29,7 @@ struct Shard {
   int64_t count = 0;
   const void* keys_in = nullptr;  // memory of the device
   const void* values_in = nullptr;
-  /// Memory of the device for `count` rows of the result: the rows of shard i follow those of shard i - 1. May be the
+  /// Memory of the device for `count` rows of the result, which continue the rows of the shard before. May be the
   /// memory of the inputs.
   void* keys_out = nullptr;
   void* values_out = nullptr;
@@ -56,7 +56,7 @@ class ShardedSort {
   static int64_t WorkspaceBytes(const Options& options, int64_t count, int shards, const Engine& engine);
 
   /// Call these in this order, once each. If one fails, or the work is not wanted any more, finish the streams of all
-  /// shards. Errors are those of the streams.
+  /// shards. They return the streams' errors.
 
   /// Enqueues the sorts of all shards. Some of them may wait for earlier work of their stream.
   absl::Status SortEach();

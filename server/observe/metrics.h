@@ -110,6 +110,7 @@ class Metrics {
   void ObserveBatch(Operator op, int requests, int64_t bytes);
   /// Counts a small request that the host's CPU ran at once, without a lane of a device.
   void CountHostRequest(Operator op);
+  /// Counts a request that several devices share.
   void CountShardedRequest(Operator op);
   /// Counts a tenant's work: bytes of arrays and lane time. An empty name counts as "anonymous".
   void CountTenant(absl::string_view tenant, int64_t bytes, int64_t lane_ns);

@@ -86,7 +86,7 @@ absl::Status Scheduler::Submit(std::unique_ptr<Task>&& task) {
 
 absl::Status Scheduler::CheckOpen(const Task& task) const {
   if (!refusal_.ok()) return Refuse(refusal_reason_, refusal_);
-  if ((task.plan.devices & live()) == 0) return Refuse(Refusal::kDeviceLost, DeviceLost(live() != 0));
+  if (!CanRun(task, live())) return Refuse(Refusal::kDeviceLost, DeviceLost(live() != 0));
   return absl::OkStatus();
 }
 
@@ -104,7 +104,7 @@ absl::Status Scheduler::RunOnHost(std::unique_ptr<Task>& task) {
 absl::Status Scheduler::FindMemory(Task& task) const {
   const uint64_t candidates = task.plan.devices & live();
   const auto& plan_needs = task.plan.need.device_bytes;
-  if (candidates == 0) return absl::OkStatus();  // all of them are lost; the caller is told elsewhere
+  if (!CanRun(task, live())) return absl::OkStatus();  // the caller is told elsewhere
   if (plan_needs.empty() && task.plan.need.host_bytes == 0) return absl::OkStatus();
   absl::InlinedVector<int64_t, 1> needs(static_cast<size_t>(device_count()));
   int64_t most = 0;
@@ -342,8 +342,7 @@ void Scheduler::DevicesChanged() {
     absl::MutexLock lock(&mutex_);
     live = this->live();
     for (FairLine& line : lines_) {
-      for (std::unique_ptr<Task>& task :
-           line.Remove([live](const Task& task) { return (task.plan.devices & live) == 0; })) {
+      for (std::unique_ptr<Task>& task : line.Remove([live](const Task& task) { return !CanRun(task, live); })) {
         Leave(*task);
         dropped.push_back(std::move(task));
       }

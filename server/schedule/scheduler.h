@@ -164,6 +164,10 @@ class Scheduler final : public WorkSource {
   bool ShouldRun(int device, uint64_t devices) const {
     return devices_ == nullptr ? (devices >> device & 1) != 0 : devices_->ShouldRun(device, devices);
   }
+  // Whether no device is lost that the task cannot do without. `live`: the others.
+  static bool CanRun(const Task& task, uint64_t live) {
+    return (task.plan.devices & live) != 0 && (task.plan.shard_devices & ~live) == 0;
+  }
   // The device with the least work in progress that can run the task on this thread; -1: none.
   int DirectDevice(const Task& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int WaitingTakers(uint64_t devices) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

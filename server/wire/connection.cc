@@ -28,7 +28,7 @@ constexpr std::chrono::milliseconds kLookInterval = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kLingering = std::chrono::milliseconds(500);
 // Longest DATA frame that peers may send: the longer, the more of it is read at a time.
 constexpr uint32_t kMostFrameBytes = 1 << 20;
-// An answer of which nothing could be sent for this long counts as unread.
+// An answer counts as unread once the server could send nothing of it for this long.
 constexpr std::chrono::milliseconds kUnread = std::chrono::milliseconds(500);
 // Callers that want to read their answers open larger windows than this.
 constexpr size_t kLeastWindow = 16 << 10;

@@ -123,6 +123,45 @@ TEST_F(SeveralQueueTest, ALostDeviceHasNoMemory) {
   EXPECT_EQ(queue_.Submit(Needy(100)).code(), absl::StatusCode::kUnavailable);
 }
 
+TEST_F(SeveralQueueTest, SharedWorkTakesMemoryOfAllItsDevicesAndKeepsThemBusy) {
+  const auto shared = [this] {
+    auto task = Needy(60);
+    task->plan.shard_devices = devices_.all();
+    return task;
+  };
+  EXPECT_EQ(queue_.IdleDevices(), devices_.all());
+  ASSERT_TRUE(queue_.Submit(shared()).ok());
+  EXPECT_EQ(queue_.IdleDevices(), 0U) << "work waits";
+  auto task = Take(1);
+  EXPECT_EQ(queue_.IdleDevices(), 0U);
+  EXPECT_EQ(memory_.used_bytes(0), 60);
+  EXPECT_EQ(memory_.used_bytes(1), 60);
+  ASSERT_TRUE(queue_.Submit(shared()).ok());
+  ASSERT_TRUE(queue_.Submit(Anywhere()).ok());
+  EXPECT_EQ(Take(1)->request.completion, &requests_[2]) << "the second device has room, but not the first";
+  task.reset();
+  task = Take(0);
+  EXPECT_EQ(task->request.completion, &requests_[1]);
+  task.reset();
+  EXPECT_EQ(memory_.used_bytes(0), 0);
+  EXPECT_EQ(memory_.used_bytes(1), 0);
+  EXPECT_EQ(queue_.IdleDevices(), devices_.all());
+}
+
+TEST_F(SeveralQueueTest, SharedWorkEndsWithAnyOfItsDevices) {
+  const auto shared = [this] {
+    auto task = Needy(60);
+    task->plan.shard_devices = devices_.all();
+    return task;
+  };
+  ASSERT_TRUE(queue_.Submit(shared()).ok());
+  devices_.Lose(1);
+  queue_.DevicesChanged();
+  EXPECT_EQ(queue_.waiting_requests(), 0);
+  EXPECT_EQ(queue_.Submit(shared()).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(queue_.IdleDevices(), DeviceSet::Only(0));
+}
+
 TEST_F(SeveralQueueTest, SmallRequestsRunDirectlyOnTheDeviceWithLeastToDo) {
   RecordingRunner first, second;
   queue_.SetDirectRunner(std::ref(first), 0);

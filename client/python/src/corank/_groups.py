@@ -150,7 +150,7 @@ class GroupOperators(Operators[A]):
 
         Returns:
             A named tuple (keys, counts, firsts, sums, minima, maxima), which has None for what `results` does not name.
-            Sums of integers are exact int64 or uint64, those of floats float64.
+            Sums of integers are exact int64 or uint64; sums of floats are float64.
 
         Raises:
             InvalidArgument: keys that must be sorted are not, or a sum of integers does not fit in 64 bits.
