@@ -233,12 +233,17 @@ TEST_F(StreamFaultTest, CountsJobsUnderTheirOperator) {
   EXPECT_TRUE(Execute(stub(), SortPlan(kUint32, 100), Chunks({{0, 4, keys}}, 10)).status.ok());
   ExpectAllFreed();
   double counted = 0, received = 0;
-  for (const auto& family : server().metrics().registry()->Collect()) {
-    for (const auto& metric : family.metric) {
-      if (family.name == "corank_requests_total") counted += metric.counter.value;
-      if (family.name == "corank_received_bytes_total") received += metric.counter.value;
+  // A job is counted after its answer has left.
+  EXPECT_TRUE(Eventually([&] {
+    counted = received = 0;
+    for (const auto& family : server().metrics().registry()->Collect()) {
+      for (const auto& metric : family.metric) {
+        if (family.name == "corank_requests_total") counted += metric.counter.value;
+        if (family.name == "corank_received_bytes_total") received += metric.counter.value;
+      }
     }
-  }
+    return counted > 0 && received > 0;
+  }));
   EXPECT_EQ(counted, 1);
   EXPECT_GE(received, 400);
 }
