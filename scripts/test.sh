@@ -19,8 +19,7 @@ step() {
   local name=$1 began=$SECONDS outcome=passed
   shift
   printf '\n=== %s\n' "$name"
-  "$@" > >(tee "$told") 2>&1 || outcome=FAILED
-  wait $!
+  "$@" 2>&1 | tee "$told" || outcome=FAILED
   if [ $outcome = FAILED ]; then
     failures=$((failures + 1))
     excerpts+=$(printf '\n--- %s\n' "$name"
