@@ -38,8 +38,8 @@ namespace corank {
 class Scheduler final : public WorkSource {
  public:
   struct Options {
-    /// Most requests that may wait. Of this and of max_bytes, normal and low priority together may take seven eighths,
-    /// and low priority alone a half (but always one request): a flood of one priority never refuses more urgent ones.
+    /// Limit of waiting requests. Normal and low priority together may take seven eighths of it and of max_bytes, low
+    /// priority alone a half (but always one request): a flood of one priority never refuses more urgent ones.
     int64_t max_requests = 1024;
     /// Most bytes of waiting requests.
     int64_t max_bytes = int64_t{4} << 30;

@@ -1207,15 +1207,15 @@ type ServerLimits struct {
 	// Largest response message, in bytes. Default: 256 MiB. INVALID_ARGUMENT if the inline results do not fit: they may
 	// have 512 bytes less, and another 64 less for each key column.
 	MaxResponseBytes int64 `protobuf:"varint,2,opt,name=max_response_bytes,json=maxResponseBytes,proto3" json:"max_response_bytes,omitempty"`
-	// Most requests that may wait. Default: 1024. RESOURCE_EXHAUSTED beyond it.
+	// Limit of waiting requests. Default: 1024. RESOURCE_EXHAUSTED beyond it.
 	MaxQueuedRequests int32 `protobuf:"varint,3,opt,name=max_queued_requests,json=maxQueuedRequests,proto3" json:"max_queued_requests,omitempty"`
-	// Most bytes of waiting requests. Default: 4 GiB. RESOURCE_EXHAUSTED beyond it.
+	// Limit of the bytes of waiting requests. Default: 4 GiB. RESOURCE_EXHAUSTED beyond it.
 	MaxQueuedBytes int64 `protobuf:"varint,4,opt,name=max_queued_bytes,json=maxQueuedBytes,proto3" json:"max_queued_bytes,omitempty"`
-	// Most bytes of data in an ArrayChunk, in either direction. 4 MiB.
+	// Largest data of an ArrayChunk in either direction, in bytes: 4 MiB.
 	MaxChunkBytes int64 `protobuf:"varint,5,opt,name=max_chunk_bytes,json=maxChunkBytes,proto3" json:"max_chunk_bytes,omitempty"`
-	// Most inputs of a Merge. 1024.
+	// Largest number of inputs of a Merge: 1024.
 	MaxMergeInputs int32 `protobuf:"varint,6,opt,name=max_merge_inputs,json=maxMergeInputs,proto3" json:"max_merge_inputs,omitempty"`
-	// Most parts of a job. 64.
+	// Largest number of parts of a job: 64.
 	MaxParts int32 `protobuf:"varint,7,opt,name=max_parts,json=maxParts,proto3" json:"max_parts,omitempty"`
 	// Host memory that holds the waiting chunks of one Execute call, in bytes, and as much again for its outputs.
 	// Default: 64 MiB.

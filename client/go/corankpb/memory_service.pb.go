@@ -499,8 +499,8 @@ func (x *OpenLeaseResponse) GetLeaseId() string {
 // Asks for the regions of the caller's tenant.
 type ListRegionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Most regions in the response. Default: 0, which means 1000. The server cuts a larger value to 1000. A negative one
-	// is INVALID_ARGUMENT.
+	// Largest number of regions in the response. Default: 0, which means 1000. The server cuts a larger value to 1000.
+	// INVALID_ARGUMENT if negative.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// `next_page_token` of the previous response. Empty: the first page. INVALID_ARGUMENT unless a response of
 	// ListRegions held it. Pages may differ in size.
@@ -1078,8 +1078,8 @@ func (x *FetchArrayResponse) GetChunk() *ArrayChunk {
 // Asks for the kept arrays of the caller's tenant.
 type ListArraysRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Most arrays in the response. Default: 0, which means 1000. The server cuts a larger value to 1000. A negative one
-	// is INVALID_ARGUMENT.
+	// Largest number of arrays in the response. Default: 0, which means 1000. The server cuts a larger value to 1000.
+	// INVALID_ARGUMENT if negative.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// `next_page_token` of the previous response. Empty: the first page. INVALID_ARGUMENT unless a response of ListArrays
 	// held it. Pages may differ in size.

@@ -1345,19 +1345,19 @@ pub struct ServerLimits {
     /// have 512 bytes less, and another 64 less for each key column.
     #[prost(int64, tag = "2")]
     pub max_response_bytes: i64,
-    /// Most requests that may wait. Default: 1024. RESOURCE_EXHAUSTED beyond it.
+    /// Limit of waiting requests. Default: 1024. RESOURCE_EXHAUSTED beyond it.
     #[prost(int32, tag = "3")]
     pub max_queued_requests: i32,
-    /// Most bytes of waiting requests. Default: 4 GiB. RESOURCE_EXHAUSTED beyond it.
+    /// Limit of the bytes of waiting requests. Default: 4 GiB. RESOURCE_EXHAUSTED beyond it.
     #[prost(int64, tag = "4")]
     pub max_queued_bytes: i64,
-    /// Most bytes of data in an ArrayChunk, in either direction. 4 MiB.
+    /// Largest data of an ArrayChunk in either direction, in bytes: 4 MiB.
     #[prost(int64, tag = "5")]
     pub max_chunk_bytes: i64,
-    /// Most inputs of a Merge. 1024.
+    /// Largest number of inputs of a Merge: 1024.
     #[prost(int32, tag = "6")]
     pub max_merge_inputs: i32,
-    /// Most parts of a job. 64.
+    /// Largest number of parts of a job: 64.
     #[prost(int32, tag = "7")]
     pub max_parts: i32,
     /// Host memory that holds the waiting chunks of one Execute call, in bytes, and as much again for its outputs.
@@ -2794,8 +2794,8 @@ pub struct OpenLeaseResponse {
 /// Asks for the regions of the caller's tenant.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListRegionsRequest {
-    /// Most regions in the response. Default: 0, which means 1000. The server cuts a larger value to 1000. A negative one
-    /// is INVALID_ARGUMENT.
+    /// Largest number of regions in the response. Default: 0, which means 1000. The server cuts a larger value to 1000.
+    /// INVALID_ARGUMENT if negative.
     #[prost(int32, tag = "1")]
     pub page_size: i32,
     /// `next_page_token` of the previous response. Empty: the first page. INVALID_ARGUMENT unless a response of
@@ -2906,8 +2906,8 @@ pub struct FetchArrayResponse {
 /// Asks for the kept arrays of the caller's tenant.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ListArraysRequest {
-    /// Most arrays in the response. Default: 0, which means 1000. The server cuts a larger value to 1000. A negative one
-    /// is INVALID_ARGUMENT.
+    /// Largest number of arrays in the response. Default: 0, which means 1000. The server cuts a larger value to 1000.
+    /// INVALID_ARGUMENT if negative.
     #[prost(int32, tag = "1")]
     pub page_size: i32,
     /// `next_page_token` of the previous response. Empty: the first page. INVALID_ARGUMENT unless a response of ListArrays

@@ -341,15 +341,15 @@ export interface ServerLimits {
    * have 512 bytes less, and another 64 less for each key column.
    */
   maxResponseBytes: number;
-  /** Most requests that may wait. Default: 1024. RESOURCE_EXHAUSTED beyond it. */
+  /** Limit of waiting requests. Default: 1024. RESOURCE_EXHAUSTED beyond it. */
   maxQueuedRequests: number;
-  /** Most bytes of waiting requests. Default: 4 GiB. RESOURCE_EXHAUSTED beyond it. */
+  /** Limit of the bytes of waiting requests. Default: 4 GiB. RESOURCE_EXHAUSTED beyond it. */
   maxQueuedBytes: number;
-  /** Most bytes of data in an ArrayChunk, in either direction. 4 MiB. */
+  /** Largest data of an ArrayChunk in either direction, in bytes: 4 MiB. */
   maxChunkBytes: number;
-  /** Most inputs of a Merge. 1024. */
+  /** Largest number of inputs of a Merge: 1024. */
   maxMergeInputs: number;
-  /** Most parts of a job. 64. */
+  /** Largest number of parts of a job: 64. */
   maxParts: number;
   /**
    * Host memory that holds the waiting chunks of one Execute call, in bytes, and as much again for its outputs.

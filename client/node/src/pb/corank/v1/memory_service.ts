@@ -101,8 +101,8 @@ export interface OpenLeaseResponse {
 /** Asks for the regions of the caller's tenant. */
 export interface ListRegionsRequest {
   /**
-   * Most regions in the response. Default: 0, which means 1000. The server cuts a larger value to 1000. A negative one
-   * is INVALID_ARGUMENT.
+   * Largest number of regions in the response. Default: 0, which means 1000. The server cuts a larger value to 1000.
+   * INVALID_ARGUMENT if negative.
    */
   pageSize: number;
   /**
@@ -201,8 +201,8 @@ export interface FetchArrayResponse {
 /** Asks for the kept arrays of the caller's tenant. */
 export interface ListArraysRequest {
   /**
-   * Most arrays in the response. Default: 0, which means 1000. The server cuts a larger value to 1000. A negative one
-   * is INVALID_ARGUMENT.
+   * Largest number of arrays in the response. Default: 0, which means 1000. The server cuts a larger value to 1000.
+   * INVALID_ARGUMENT if negative.
    */
   pageSize: number;
   /**
