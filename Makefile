@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-conformance test-chart test-asan test-tsan test-peers test-hostile test-ray test-perf-analyzer compile-architectures soak fuzz lint format docs dist image image-archive release bench-kernels bench-shards bench-engine bench-service bench-clients bench-places bench-sizes bench-overload bench-ray clean
+.PHONY: help demo build test test-python-matrix test-conformance test-chart test-asan test-tsan test-peers test-hostile test-ray test-perf-analyzer compile-architectures soak fuzz lint format docs docs-check dist image image-archive release bench-kernels bench-shards bench-engine bench-service bench-clients bench-places bench-sizes bench-overload bench-ray clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -78,6 +78,11 @@ format: ## rewrite C++, CUDA and Python files in the project's format
 docs: ## build the documentation site: build-docs/index.html
 	@scripts/setup.sh docs
 	@scripts/docs.sh
+
+docs-check: ## build the site, and lay out each page in Chromium as on a phone and on a desktop
+	@scripts/setup.sh docs-check
+	@scripts/docs.sh
+	@.deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/site
 
 dist: build ## make dist/corank-VERSION-linux-x86_64.tar.xz, which runs with nothing installed
 	@scripts/dist.sh $(BUILD)

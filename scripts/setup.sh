@@ -3,13 +3,14 @@
 # is given, a CUDA 13 compiler (scripts/cuda.sh). Everything but the Debian packages goes into .deps. A run that finds
 # all in place takes less than a second.
 #
-#   scripts/setup.sh [build|test|fuzz|deploy|docs] [--no-cuda]
+#   scripts/setup.sh [build|test|fuzz|deploy|docs|docs-check] [--no-cuda]
 #
-#   build   what the programs need to be compiled and the demo to run
-#   test    build, and what `make test` checks with
-#   fuzz    test, and the compiler with libFuzzer
-#   deploy  test, and what builds a container image and a release
-#   docs    what builds the documentation site, and nothing else
+#   build        what the programs need to be compiled and the demo to run
+#   test         build, and what `make test` checks with
+#   fuzz         test, and the compiler with libFuzzer
+#   deploy       test, and what builds a container image and a release
+#   docs         what builds the documentation site, and nothing else
+#   docs-check   docs, and the browser that looks at its pages
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,10 +18,10 @@ profile=build
 cuda=yes
 for argument in "$@"; do
   case $argument in
-    build | test | fuzz | deploy | docs) profile=$argument ;;
+    build | test | fuzz | deploy | docs | docs-check) profile=$argument ;;
     --no-cuda) cuda=no ;;
     *)
-      echo "usage: scripts/setup.sh [build|test|fuzz|deploy|docs] [--no-cuda]" >&2
+      echo "usage: scripts/setup.sh [build|test|fuzz|deploy|docs|docs-check] [--no-cuda]" >&2
       exit 2
       ;;
   esac
@@ -39,8 +40,11 @@ packages=(
   libgoogle-perftools-dev
 )
 requirements=(scripts/requirements-dev.txt)
-if [ "$profile" = docs ]; then
+docs=no
+if [[ $profile == docs* ]]; then
+  docs=yes
   packages=(python3 python3-venv)
+  [ "$profile" = docs ] || packages+=(chromium)
   requirements+=(scripts/requirements-docs.txt)
   cuda=no
 elif [ "$profile" != build ]; then
@@ -103,7 +107,7 @@ fi
 # --- Prometheus ------------------------------------------------------------------------------------------------------
 # Only its programs, into .deps/prometheus: the package itself would start a daemon.
 prometheus=.deps/prometheus/usr/bin/prometheus
-if [ "$profile" = build ] || [ "$profile" = docs ]; then
+if [ "$profile" = build ] || [ $docs = yes ]; then
   :
 elif [ -x "$prometheus" ]; then
   say "Prometheus: there"
@@ -136,12 +140,12 @@ else
 fi
 
 # --- Go programs -----------------------------------------------------------------------------------------------------
-if [ "$profile" != build ] && [ "$profile" != docs ]; then
+if [ "$profile" != build ] && [ $docs = no ]; then
   say "$(scripts/go.sh)"
 fi
 
 # --- npm packages ----------------------------------------------------------------------------------------------------
-if [ "$profile" != build ] && [ "$profile" != docs ]; then
+if [ "$profile" != build ] && [ $docs = no ]; then
   say "$(scripts/node.sh)"
 fi
 
