@@ -21,7 +21,7 @@ case $subject in
   ray) program=(scripts/ray.sh bench/clusters/ray_bench.py "--corankd=${BUILD:-build}/bin/corankd") ;;
   engine) program=("${BUILD:-build}/bin/engine_bench") ;;
   *)
-    echo "bench: unknown benchmark '$subject'; one of kernels, shards, service, clients, places, sizes, overload, ray, engine" >&2
+    echo "bench: no benchmark '$subject'; one of kernels shards engine service clients places sizes overload ray" >&2
     exit 2
     ;;
 esac

@@ -2,7 +2,7 @@
 # Compares the contract in proto/ with the one of the last release, proto/released.binpb.
 #
 #   scripts/contract.sh              fails if a change breaks callers of the last release
-#   scripts/contract.sh --release    writes proto/released.binpb; `make release` does, and the commit of a release has it
+#   scripts/contract.sh --release    writes proto/released.binpb, which the commit of a release holds
 #
 # Before the first release there is nothing to break: the check says so and passes.
 set -euo pipefail

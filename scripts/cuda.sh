@@ -15,7 +15,8 @@ if command -v nvcc >/dev/null && nvcc --version | grep -q 'release 13\.'; then
   exit 0
 fi
 root=$PWD/.deps/cuda
-if [ ! -x "$root/bin/nvcc" ] || [ ! -d "$root/licenses" ] || [ "$(cat "$root/.packages" 2>/dev/null)" != "${packages[*]}" ]; then
+if [ ! -x "$root/bin/nvcc" ] || [ ! -d "$root/licenses" ] ||
+  [ "$(cat "$root/.packages" 2>/dev/null)" != "${packages[*]}" ]; then
   echo "cuda: installing the CUDA 13.0 compiler from Python wheels into .deps/cuda" >&2
   rm -rf "$root" .deps/cuda-wheels
   mkdir -p .deps

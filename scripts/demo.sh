@@ -8,7 +8,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 targets=(corankd corank std_sort_time)
-if grep -qs '^CORANK_CUDA:BOOL=ON' build/CMakeCache.txt || [ -e /dev/nvidiactl ] || command -v nvidia-smi >/dev/null; then
+if grep -qs '^CORANK_CUDA:BOOL=ON' build/CMakeCache.txt || [ -e /dev/nvidiactl ] ||
+  command -v nvidia-smi >/dev/null; then
   folder=build
   scripts/setup.sh build
   scripts/build.sh build -DCORANK_CUDA=ON -- "${targets[@]}"

@@ -30,7 +30,8 @@ mapfile -t large_tests < <(tests_labelled large)
 mapfile -t started < <(tests_labelled 'gpu|large' programs)
 mapfile -t benchmarks < <(find "$build/bin" -maxdepth 1 -type f -executable \
   \( -name '*_bench' -o -name '*echo_server' \) | sort)
-[ ${#gpu_tests[@]} -gt 0 ] || { echo "dist: $build has no test labelled gpu: build it with CORANK_CUDA=ON" >&2; exit 1; }
+[ ${#gpu_tests[@]} -gt 0 ] ||
+  { echo "dist: $build has no test labelled gpu: build it with CORANK_CUDA=ON" >&2; exit 1; }
 
 rm -rf "$tree" "$archive"
 scripts/bundle.sh "$tree" "$build/bin/corankd" "$build/bin/corank" "${gpu_tests[@]}" "${large_tests[@]}" \

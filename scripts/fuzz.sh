@@ -18,7 +18,8 @@ if [ ${#targets[@]} -eq 0 ]; then
 fi
 binaries=()
 for target in "${targets[@]}"; do binaries+=("fuzz_$target" "fuzz_${target}_replay"); done
-scripts/build.sh "$build" -DCMAKE_CXX_COMPILER=clang++-14 -DCORANK_FUZZ=ON -DCORANK_WERROR=OFF -DCORANK_CUDA=OFF -DCORANK_TESTS=ON \
+scripts/build.sh "$build" -DCMAKE_CXX_COMPILER=clang++-14 -DCORANK_FUZZ=ON -DCORANK_WERROR=OFF -DCORANK_CUDA=OFF \
+  -DCORANK_TESTS=ON \
   -DCORANK_BENCH=OFF -- "${binaries[@]}" || exit 1
 
 # Without the entropic weighting of rare features, which takes three quarters of the time, libFuzzer runs several times
@@ -36,7 +37,8 @@ for target in "${targets[@]}"; do
   if "$build/bin/fuzz_$target" -runs="$runs" -entropic=0 -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=64 \
     -max_len=8192 -print_final_stats=1 -artifact_prefix="$found/" "${options[@]}" \
     "$work" "tests/fuzz/corpus/$target" "$build/seeds/$target" >"$build/$target.log" 2>&1; then
-    echo "fuzz: $target: $(grep -o 'number_of_executed_units: *[0-9]*' "$build/$target.log" | grep -o '[0-9]*$') runs, nothing found"
+    runs=$(grep -o 'number_of_executed_units: *[0-9]*' "$build/$target.log" | grep -o '[0-9]*$' || true)
+    echo "fuzz: $target: $runs runs, nothing found"
   else
     echo "fuzz: $target: FOUND something, see $build/$target.log and $found" >&2
     tail -n 40 "$build/$target.log" >&2

@@ -89,6 +89,7 @@ fi
 echo "image: building $image"
 # Docker's format, because the OCI format has no HEALTHCHECK.
 buildah bud --format docker --layers -t "$image" --build-arg "BASE_IMAGE=$base" --build-arg "VERSION=$version" \
-  --build-arg "REVISION=$(git rev-parse HEAD 2>/dev/null || true)" --build-arg "CORANK_CUDA=${CORANK_CUDA:-ON}" "${options[@]}" -f Dockerfile .
+  --build-arg "REVISION=$(git rev-parse HEAD 2>/dev/null || true)" --build-arg "CORANK_CUDA=${CORANK_CUDA:-ON}" \
+  "${options[@]}" -f Dockerfile .
 
 scripts/checks/image_smoke.sh "$image"

@@ -38,14 +38,20 @@ check "ruff check" ruff check --quiet .
 check "messages of client/python" python client/python/generate.py
 # Every run uses the package's strict settings. There are several runs because mypy rejects two conftest.py in one.
 mypy=(mypy --config-file client/python/pyproject.toml)
-mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py' 'examples/*.py' 'client/*conformance/*.py' ':!tests/reliability' ':!tests/kserve' ':!tests/clusters' ':!bench/clients/triton_program.py')
+mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py' 'examples/*.py' 'client/*conformance/*.py' \
+  ':!tests/reliability' ':!tests/kserve' ':!tests/clusters' ':!bench/clients/triton_program.py')
+folders=(client/{python,python/tests,conformance} tests/{reliability,e2e,deploy,hostile,site}
+  bench/{report,places,clients,clusters} scripts/{checks,docs})
 mapfile -t reliability < <(files 'tests/reliability/*.py')
 check "mypy --strict, client/python" "${mypy[@]}" client/python/src client/python/tests
-check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH=client/python:client/python/tests:client/conformance:tests/reliability:tests/e2e:tests/deploy:tests/hostile:bench/report:bench/places:bench/clients:bench/clusters:scripts/checks:scripts/docs "${mypy[@]}" "${scripts[@]}"
-check "mypy --strict, tests/reliability" env MYPYPATH=client/python:client/python/tests:tests/reliability "${mypy[@]}" "${reliability[@]}"
+check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH="$(IFS=:; echo "${folders[*]}")" \
+  "${mypy[@]}" "${scripts[@]}"
+check "mypy --strict, tests/reliability" env MYPYPATH=client/python:client/python/tests:tests/reliability \
+  "${mypy[@]}" "${reliability[@]}"
 check "mypy --strict, tests/clusters" env MYPYPATH=client/python/src:tests/clusters "${mypy[@]}" tests/clusters
 # tritonclient has no types, and is in an environment of its own.
-check "mypy --strict, tests/kserve" env MYPYPATH=client/python/src:tests/kserve:bench/clients "${mypy[@]}" --ignore-missing-imports tests/kserve bench/clients/triton_program.py
+check "mypy --strict, tests/kserve" env MYPYPATH=client/python/src:tests/kserve:bench/clients \
+  "${mypy[@]}" --ignore-missing-imports tests/kserve bench/clients/triton_program.py
 check "buf lint" buf lint proto
 check "buf breaking" scripts/contract.sh
 check "stubs" scripts/stubs.sh --check

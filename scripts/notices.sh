@@ -67,7 +67,8 @@ title() { printf '\n%s\n%s\n%s\n\n' "$(printf '=%.0s' {1..118})" "$1" "$(printf 
   awk '!seen[$1]++ { print $1, $2, $3 }' "$work/owners" | while read -r source version package; do
     copyright=/usr/share/doc/$package/copyright
     [ -r "$copyright" ] || fail "$copyright is missing"
-    title "$source $version ($(awk -v s="$source" '$1 == s { print $4 }' "$work/owners" | paste -s -d ' ' | fold -s -w 100 | sed 's, *$,,'))"
+    files=$(awk -v s="$source" '$1 == s { print $4 }' "$work/owners" | paste -s -d ' ' | fold -s -w 100 | sed 's, *$,,')
+    title "$source $version ($files)"
     cat "$copyright"
   done
   if [ -e "$work/cuda" ]; then
@@ -77,7 +78,8 @@ title() { printf '\n%s\n%s\n%s\n\n' "$(printf '=%.0s' {1..118})" "$1" "$(printf 
         if [ -r "$file" ] && [ -z "$found" ]; then found=$file; fi
       done
     done < <(sort -u "$work/cuda_roots")
-    [ -n "$found" ] || fail "no license of the CUDA runtime beside the toolkit in $(sort -u "$work/cuda_roots" | paste -s -d ' ')"
+    [ -n "$found" ] ||
+      fail "no license of the CUDA runtime beside the toolkit in $(sort -u "$work/cuda_roots" | paste -s -d ' ')"
     title "NVIDIA CUDA runtime and CUDA C++ Core Libraries (libcudart_static.a, CUB, Thrust, libcu++)"
     cat "$found"
   fi
@@ -86,7 +88,8 @@ title() { printf '\n%s\n%s\n%s\n\n' "$(printf '=%.0s' {1..118})" "$1" "$(printf 
 # Debian's copyright files refer to these by path.
 {
   cat "$work/notices"
-  grep -o -E '/usr/share/common-licenses/[A-Za-z0-9.+-]*[A-Za-z0-9]' "$work/notices" | sort -u | while read -r license; do
+  named='/usr/share/common-licenses/[A-Za-z0-9.+-]*[A-Za-z0-9]'
+  grep -o -E "$named" "$work/notices" | sort -u | while read -r license; do
     [ -r "$license" ] || fail "$license is missing"
     title "$license"
     cat "$license"

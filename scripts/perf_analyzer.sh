@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs Triton's perf_analyzer. Its binary needs a newer C library than Debian 12 has, so it runs under the loader and the
-# libraries of Debian 13, which are unpacked into .deps/perf-analyzer and touch nothing else.
+# Runs Triton's perf_analyzer. Its binary needs a newer C library than Debian 12 has, so it runs under the loader and
+# the libraries of Debian 13, which are unpacked into .deps/perf-analyzer and touch nothing else.
 #
 #   scripts/perf_analyzer.sh [ARGUMENT...]
 #

@@ -14,7 +14,8 @@ common=allocator_may_return_null=1:print_stacktrace=1:halt_on_error=1:abort_on_e
 case $kind in
   address)
     build="build-asan"
-    export ASAN_OPTIONS=$common:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
+    ASAN_OPTIONS=$common:detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1
+    export ASAN_OPTIONS=$ASAN_OPTIONS:check_initialization_order=1
     export LSAN_OPTIONS=suppressions=$PWD/tests/sanitize/leaks.supp:print_suppressions=0
     export UBSAN_OPTIONS=$common
     ;;
@@ -24,7 +25,8 @@ case $kind in
     # A case of the engine conformance tests takes a hundred times as long, and threads interact alike in all of them.
     export CORANK_TEST_EVERY=${CORANK_TEST_EVERY:-10}
     # By default a process sleeps for a second before it exits; the tests start hundreds.
-    export TSAN_OPTIONS=$common:halt_on_error=0:second_deadlock_stack=1:atexit_sleep_ms=50:suppressions=$PWD/tests/sanitize/races.supp
+    TSAN_OPTIONS=$common:halt_on_error=0:second_deadlock_stack=1:atexit_sleep_ms=50
+    export TSAN_OPTIONS=$TSAN_OPTIONS:suppressions=$PWD/tests/sanitize/races.supp
     ;;
   *)
     echo "sanitize: 'address' or 'thread', not '$kind'" >&2
@@ -35,7 +37,8 @@ esac
 run=()
 setarch -R true 2>/dev/null && run=(setarch -R)
 
-scripts/build.sh "$build" -DCORANK_SANITIZE="$kind" -DCORANK_WERROR=OFF -DCORANK_CUDA=OFF -DCORANK_TESTS=ON -DCORANK_BENCH=OFF || exit 1
+scripts/build.sh "$build" -DCORANK_SANITIZE="$kind" -DCORANK_WERROR=OFF -DCORANK_CUDA=OFF -DCORANK_TESTS=ON \
+  -DCORANK_BENCH=OFF || exit 1
 # Under a sanitizer, tests do not judge bounds of memory and time.
 export CORANKD_SANITIZED=$kind
 status=0

@@ -13,7 +13,8 @@ cd client/node
 
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' ../python/pyproject.toml)
 for file in package.json src/version.ts; do
-  grep -q "version.*\"$version\"" $file || { echo "$file has another version than client/python, $version" >&2; exit 1; }
+  grep -q "version.*\"$version\"" $file ||
+    { echo "$file has another version than client/python, $version" >&2; exit 1; }
 done
 npm run --silent build
 npm run --silent lint

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails on files that are too long, on leftovers (to-do and conflict marks) and on scripts that are not executable.
+"""Fails on long files and lines, on leftovers (to-do and conflict marks) and on scripts that are not executable.
 
 Usage: files.py [ROOT]
 
@@ -13,8 +13,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-MAX_LINES = 500
+MAX_LINES, MAX_COLUMNS = 500, 120
 SOURCES = {".cc", ".h", ".cu", ".cuh", ".go", ".py", ".sh", ".proto"}
+WITHOUT_FORMATTER = {".sh", ".proto"}  # the formatters of other files know how long a line may be
 GENERATED = (".pb.go",)
 LEFTOVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|^(<<<<<<<|>>>>>>>) ")
 THIS_FILE = "scripts/checks/files.py"
@@ -41,6 +42,12 @@ def problems(root: Path) -> list[str]:
         lines = raw.decode("utf-8").splitlines()
         if len(lines) > MAX_LINES:
             found.append(f"{name}:{MAX_LINES + 1}: {len(lines)} lines; a file has at most {MAX_LINES}")
+        if path.suffix in WITHOUT_FORMATTER:
+            found += [
+                f"{name}:{number}: {len(line)} columns; a line has at most {MAX_COLUMNS}"
+                for number, line in enumerate(lines, start=1)
+                if len(line) > MAX_COLUMNS
+            ]
         if name == THIS_FILE:
             continue
         found += [

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks a built image: its configuration, its size, and that it contains no shell and no build tools. Then starts its server as the
-# image says, sorts with it, and stops it by SIGTERM.
+# Checks a built image: its configuration, its size, and that it contains no shell and no build tools. Then starts its
+# server as the image says, sorts with it, and stops it by SIGTERM.
 #
 #   scripts/checks/image_smoke.sh IMAGE
 set -euo pipefail

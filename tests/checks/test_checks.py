@@ -143,6 +143,7 @@ def test_files_accepts_a_clean_tree(tmp_path: Path) -> None:
     [
         ("long.cu", "\n" * 501, "long.cu:501: 501 lines"),
         ("a.py", "x = 1\n# " + "TO" + "DO: later\n", "a.py:2: leftover"),
+        ("wide.proto", "//" + "a" * 119 + "\n", "wide.proto:1: 121 columns"),
         ("a.h", "<<<<" + "<<< HEAD\n", "a.h:1: leftover"),
         ("run.sh", "#!/bin/sh\n", "run.sh:1: starts with #! but is not executable"),
     ],
