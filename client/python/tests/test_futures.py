@@ -51,6 +51,8 @@ def test_names_of_submitted_calls_are_checked(fake_client: corank.Client) -> Non
         fake_client.submit("srt", X)
     with pytest.raises(ValueError, match="no method 'close'"):
         fake_client.submit("close")
+    with pytest.raises(ValueError, match="submit: takes the name of a method, 'sort', not the method"):
+        fake_client.submit(fake_client.sort, X)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pathlib
 from collections.abc import Iterator
@@ -236,12 +237,14 @@ def test_other_inputs_get_advice(fake: FakeServer, fake_client: corank.Client, t
         (arrow.table(table), "keys: is a Table; pass one column"),
         ([1, None], r"keys\[1\]: is None, which has no place in an order"),
         ([2**63, -1], "float64 would change them"),
-        ([2**64], "Python objects|fit no integer type"),
+        ([2**64], "fit no integer type of 64 bits"),
+        (io.BytesIO(b"123"), r"keys: is an open file; load it first, as with np.load\(file\)"),
+        (len, "keys: is of type builtin_function_or_method; pass an array"),
     ]
     for given, message in wrong:
         with pytest.raises(TypeError, match=message):
             fake_client.sort(given)
-    with pytest.raises(TypeError, match="keys: is a ndarray; pass a list of sorted arrays"):
+    with pytest.raises(TypeError, match="keys: is of type ndarray; pass a list of sorted arrays"):
         fake_client.merge(np.arange(3))  # type: ignore[call-overload]
     with pytest.raises(TypeError, match="counts: is None"):
         fake_client.expand([1], None)  # type: ignore[call-overload]

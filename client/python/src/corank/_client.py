@@ -46,13 +46,15 @@ CALLS = (
 """The methods of a client that call the server."""
 
 
-def method_of(client: Any, name: str) -> Any:
+def method_of(client: Any, name: Any) -> Any:
     """The method of this name.
 
     Raises:
         ValueError: no method of this name calls the server.
     """
     if name not in CALLS:
+        if getattr(name, "__name__", None) in CALLS:
+            raise ValueError(f"submit: takes the name of a method, {name.__name__!r}, not the method")
         close = difflib.get_close_matches(str(name), CALLS, n=1)
         advice = f"did you mean {close[0]!r}?" if close else f"these do: {', '.join(CALLS)}"
         raise ValueError(f"submit: no method {name!r} calls the server; {advice}")

@@ -5,6 +5,7 @@ pandas, polars and pyarrow are not imported: an object of theirs says by its typ
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -38,6 +39,8 @@ def array_of(field: str, given: Any) -> NDArray[Any]:
         is_chunked = type(given).__name__ == "ChunkedArray"
         return _checked(field, given.to_numpy() if is_chunked else given.to_numpy(zero_copy_only=False))
     out = np.asarray(given)
+    if out.ndim == 0 and out.dtype.hasobject and not isinstance(given, int):
+        raise TypeError(f"{field}: is of type {type(given).__name__}; pass an array or a list of numbers")
     is_list = isinstance(given, (list, tuple)) and out.size > 0
     if is_list and out.dtype.kind == "f" and all(isinstance(each, int) for each in given):
         raise TypeError(f"{field}: these integers fit no integer type, and float64 would change them")
@@ -51,6 +54,8 @@ def _refuse(field: str, given: Any) -> None:
         raise TypeError(f"{field}: is None; pass an array or a list of numbers")
     if isinstance(given, (str, bytes, os.PathLike)):
         raise TypeError(f"{field}: {given!r} is text, not an array; load a file first, as with np.load(path)")
+    if isinstance(given, io.IOBase):
+        raise TypeError(f"{field}: is an open file; load it first, as with np.load(file)")
     if name in _TABLES:
         raise TypeError(
             f"{field}: is a {name}; pass one column, such as table['name'], or several to sort_columns([...])"
@@ -98,6 +103,8 @@ def _checked(field: str, out: NDArray[Any]) -> NDArray[Any]:
         for at, each in enumerate(elements):
             if each is None:
                 raise TypeError(f"{field}[{at}]: is None, which has no place in an order; drop or fill such elements")
+        if all(isinstance(each, int) for each in elements):
+            raise TypeError(f"{field}: these integers fit no integer type of 64 bits")
         kind = type(elements[0]).__name__
         if kind in ("datetime", "date", "Timestamp"):
             raise TypeError(f"{field}: elements are Python objects ({kind}); pass np.array(x, 'datetime64[us]')")

@@ -334,7 +334,7 @@ class OrderedOperators(Operators[A]):
             assume_sorted=assume_sorted,
         )
         if not isinstance(keys, (list, tuple)):
-            raise TypeError(f"keys: is a {type(keys).__name__}; pass a list of sorted arrays")
+            raise TypeError(f"keys: is of type {type(keys).__name__}; pass a list of sorted arrays")
         if len(keys) == 0:
             raise errors.InvalidArgument("keys: needs 2 arrays or more to merge", field="keys")
         found = _of_one_order([(f"keys[{at}]", array, dtype) for at, array in enumerate(keys)])
