@@ -91,7 +91,7 @@ image: ## build the container image with buildah and let it sort
 	@scripts/setup.sh deploy --no-cuda
 	@scripts/image.sh
 
-image-archive: build ## write dist/corank-VERSION-image-oci.tar, an OCI image made without a container engine
+image-archive: build ## write dist/corank-VERSION-image.tar, the container image made without a container engine
 	@scripts/image_archive.sh $(BUILD)
 
 release: dist ## make all that a release publishes: archive, wheel, sdist, image and SHA256SUMS in dist/

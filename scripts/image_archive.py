@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Packs a folder made by image_root.sh as an OCI image, without a container engine.
+"""Packs a folder made by image_root.sh as a container image, without a container engine.
 
 Usage: image_archive.py ROOT OUTPUT.tar --version VERSION [--revision COMMIT]
 
 The archive holds an OCI image layout with one image: the C library in one layer, corank in the next, and the SBOM as an
-artifact that refers to the image. The same files give the same bytes. `skopeo copy oci-archive:OUTPUT.tar
-docker://REGISTRY/NAME:TAG` publishes it; podman and containerd load it as it is.
+artifact that refers to the image. Its manifest.json names the same blobs for `docker load` and `podman load`. The same
+files give the same bytes. `skopeo copy oci-archive:OUTPUT.tar:VERSION docker://REGISTRY/NAME:TAG` publishes it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any
 
 SBOM = "opt/corank/share/doc/corank/sbom.spdx.json"
 USER = 65532
+SECOND = 10**9
 MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 CONFIG = {
     "User": f"{USER}:{USER}",
@@ -36,6 +37,13 @@ CONFIG = {
         "--health-listen=0.0.0.0:50052",
     ],
     "StopSignal": "SIGTERM",
+    # Docker reads it; the OCI format has no field for it, and other engines ignore it. Times are in nanoseconds.
+    "Healthcheck": {
+        "Test": ["CMD", "corank", "health", "--server=127.0.0.1:50052", "--plaintext", "--deadline=4s"],
+        "Interval": 10 * SECOND,
+        "Timeout": 5 * SECOND,
+        "StartPeriod": 30 * SECOND,
+    },
 }
 
 
@@ -45,6 +53,7 @@ class Layout:
     def __init__(self) -> None:
         self.blobs: dict[str, bytes] = {}
         self.index: dict[str, Any] = {}
+        self.docker: list[dict[str, Any]] = []
 
     def add(self, media_type: str, blob: bytes, **more: Any) -> dict[str, Any]:
         """Adds a blob and returns its descriptor."""
@@ -99,7 +108,7 @@ def image(root: Path, version: str, revision: str, epoch: int) -> Layout:
         "config": {**CONFIG, "Labels": labels},
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(tar).hexdigest()}" for tar in plain]},
     }
-    manifest = {
+    manifest: dict[str, Any] = {
         "schemaVersion": 2,
         "mediaType": "application/vnd.oci.image.manifest.v1+json",
         "config": layout.add("application/vnd.oci.image.config.v1+json", json.dumps(config, sort_keys=True).encode()),
@@ -124,7 +133,18 @@ def image(root: Path, version: str, revision: str, epoch: int) -> Layout:
             layout.add_json(sbom, artifactType="application/spdx+json"),
         ],
     }
+    layout.docker = [
+        {
+            "Config": blob_path(manifest["config"]["digest"]),
+            "RepoTags": [f"corank:{version}"],
+            "Layers": [blob_path(each["digest"]) for each in layers],
+        }
+    ]
     return layout
+
+
+def blob_path(digest: str) -> str:
+    return "blobs/" + digest.replace(":", "/")
 
 
 def write(layout: Layout, output: Path, epoch: int) -> None:
@@ -132,7 +152,8 @@ def write(layout: Layout, output: Path, epoch: int) -> None:
     files = {
         "oci-layout": json.dumps({"imageLayoutVersion": "1.0.0"}).encode(),
         "index.json": json.dumps(layout.index, sort_keys=True).encode(),
-        **{f"blobs/sha256/{digest}": blob for digest, blob in sorted(layout.blobs.items())},
+        "manifest.json": json.dumps(layout.docker, sort_keys=True).encode(),
+        **{blob_path(f"sha256:{digest}"): blob for digest, blob in sorted(layout.blobs.items())},
     }
     with tarfile.open(output, "w", format=tarfile.PAX_FORMAT) as tar:
         for name, blob in files.items():
@@ -142,7 +163,7 @@ def write(layout: Layout, output: Path, epoch: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Packs a folder as an OCI image.")
+    parser = argparse.ArgumentParser(description="Packs a folder as a container image.")
     parser.add_argument("root", type=Path)
     parser.add_argument("output", type=Path)
     parser.add_argument("--version", required=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes dist/corank-VERSION-image-oci.tar: the container image from a finished build, without a container engine.
+# Writes dist/corank-VERSION-image.tar: the container image from a finished build, without a container engine.
 #
 #   scripts/image_archive.sh [BUILD_FOLDER]
 set -euo pipefail
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 MAX_MB=120
 build=${1:-build}
 version=$(sed -n 's/^project(corank VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-archive=dist/corank-$version-image-oci.tar
+archive=dist/corank-$version-image.tar
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

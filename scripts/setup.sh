@@ -8,7 +8,7 @@
 #   build        what the programs need to be compiled and the demo to run
 #   test         build, and what `make test` checks with
 #   fuzz         test, and the compiler with libFuzzer
-#   deploy       test, and what builds a container image and a release
+#   deploy       test, and what builds and tries container images
 #   docs         what builds the documentation site, and nothing else
 #   docs-check   docs, and the browser that looks at its pages
 set -euo pipefail
@@ -56,7 +56,6 @@ if [ "$profile" = fuzz ]; then
 fi
 if [ "$profile" = deploy ]; then
   packages+=(buildah debootstrap)
-  requirements+=(scripts/requirements-release.txt)
 fi
 
 as_root() {

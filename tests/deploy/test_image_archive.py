@@ -1,4 +1,4 @@
-"""The image that scripts/image_archive.py packs: an OCI layout that is whole, labelled, and the same each time."""
+"""The image that scripts/image_archive.py packs: whole, labelled, the same each time, and as Docker wants it too."""
 
 from __future__ import annotations
 
@@ -112,6 +112,29 @@ def test_configuration_is_the_dockerfiles(root: Path, tmp_path: Path) -> None:
     for name in ("title", "description", "licenses"):
         assert ours[f"org.opencontainers.image.{name}"] == labels[f"org.opencontainers.image.{name}"]
     assert ours["org.opencontainers.image.version"] == "1.2.3"
+
+
+def test_health_check_is_the_dockerfiles(root: Path, tmp_path: Path) -> None:
+    _, _, config, _ = opened(root, tmp_path)
+    check = config["config"]["Healthcheck"]
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    (line,) = re.findall(r"^HEALTHCHECK (.*)$", dockerfile, re.MULTILINE)
+    options, _, command = line.partition("CMD ")
+    assert check["Test"] == ["CMD", *json.loads(command)]
+    seconds = {name: int(value) for name, value in re.findall(r"--([a-z-]+)=(\d+)s", options)}
+    times = {"interval": "Interval", "timeout": "Timeout", "start-period": "StartPeriod"}
+    assert {times[name]: value * 10**9 for name, value in seconds.items()} == {
+        name: value for name, value in check.items() if name != "Test"
+    }
+
+
+def test_docker_finds_the_blobs_of_the_layout(root: Path, tmp_path: Path) -> None:
+    files, manifest, _, _ = opened(root, tmp_path)
+    (image,) = json.loads(files["manifest.json"])
+    path = {each["digest"]: "blobs/" + each["digest"].replace(":", "/") for each in manifest["layers"]}
+    assert image["RepoTags"] == ["corank:1.2.3"]
+    assert image["Layers"] == list(path.values())
+    assert files[image["Config"]] == blob(files, manifest["config"])
 
 
 def test_sbom_names_every_package_and_refers_to_the_image(root: Path, tmp_path: Path) -> None:
