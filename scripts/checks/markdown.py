@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Fails on links of Markdown files that lead nowhere, and on long lines.
+"""Fails on links of Markdown files that lead nowhere, on long lines, and on pages that outgrew their readers.
 
 Usage: markdown.py [ROOT]
 
 Looks at what git tracks or would track. A link to a file of the checkout must name one that is there, and its anchor a
-heading of it; http links are not fetched. A line has at most 120 columns, but for tables, code and links.
+heading of it; http links are not fetched. A line has at most 120 columns, but for tables, code and links. MOST_WORDS and
+MOST_LINES bound pages that a reader reads whole.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from urllib.parse import unquote
 from files import project_files
 
 MAX_COLUMNS = 120
+MOST_WORDS = {"docs/architecture.md": 2500}
+MOST_LINES = {"README.md": 130, "CHANGELOG.md": 59}
 GENERATED = "bench/results/"  # made by bench/report/report.py
 LINK = re.compile(
     r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(\s*<?([^()\s>]*(?:\([^()\s]*\)[^()\s>]*)*)>?(?:\s+\"[^\"]*\")?\s*\)"
@@ -76,6 +79,16 @@ def link_problem(root: Path, page: Path, link: str) -> str:
     return ""
 
 
+def length_problems(name: str, text: str) -> list[str]:
+    """What is too long about a page as a whole."""
+    words = sum(1 for word in re.sub(r"\]\([^)]*\)", "] ", text).split() if re.search(r"\w", word))
+    found = []
+    for count, most, unit in ((words, MOST_WORDS, "words"), (len(text.splitlines()), MOST_LINES, "lines")):
+        if count > most.get(name, count):
+            found.append(f"{name}:1: {count} {unit}; the page has at most {most[name]}")
+    return found
+
+
 def problems(root: Path) -> list[str]:
     """One line for each thing that is wrong, `file:line: what`."""
     found = []
@@ -83,7 +96,9 @@ def problems(root: Path) -> list[str]:
         if not name.endswith(".md") or name.startswith(GENERATED):
             continue
         page = root / name
-        for number, line in text_lines(page.read_text(encoding="utf-8")):
+        text = page.read_text(encoding="utf-8")
+        found += length_problems(name, text)
+        for number, line in text_lines(text):
             prose = CODE.sub("", line)
             links = [*LINK.findall(prose), *SOURCE.findall(prose), *DEFINITION.findall(prose)]
             wrong = [problem for link in links if (problem := link_problem(root, page, link))]

@@ -66,3 +66,13 @@ def test_tables_code_and_lone_links_may_be_longer(checkout: Path) -> None:
     long = "word " * 30
     text = f"| {long} |\n\n```text\n{long}\n```\n\n![a](https://example.com/{'a' * 120})\n"
     assert problems(checkout, text) == []
+
+
+def test_pages_that_are_read_whole_stay_short(checkout: Path) -> None:
+    (checkout / "docs" / "architecture.md").write_text("word | " * 2501, encoding="utf-8")
+    (checkout / "CHANGELOG.md").write_text("line\n" * 60, encoding="utf-8")
+    found = [problem for problem in markdown.problems(checkout) if "the page has" in problem]
+    assert found == [
+        "CHANGELOG.md:1: 60 lines; the page has at most 59",
+        "docs/architecture.md:1: 2501 words; the page has at most 2500",
+    ]
