@@ -4,8 +4,8 @@
 Usage: markdown.py [ROOT]
 
 Looks at what git tracks or would track. A link to a file of the checkout must name one that is there, and its anchor a
-heading of it; http links are not fetched. A line has at most 120 columns, but for tables, code and links. MOST_WORDS and
-MOST_LINES bound pages that a reader reads whole.
+heading of it; http links are not fetched. A line has at most 120 columns, but for tables, code and links. MOST_WORDS
+and MOST_LINES bound pages that a reader reads whole.
 """
 
 from __future__ import annotations

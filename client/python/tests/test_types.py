@@ -35,7 +35,7 @@ def _mypy(folder: pathlib.Path) -> dict[int, str]:
     assert done.stderr == ""
     found = re.findall(r"^(.*?):(\d+): error: (.*)$", done.stdout, re.MULTILINE)
     assert {pathlib.Path(name).name for name, _, _ in found} <= {_CALLS.name}
-    return {int(line): text for _, line, text in found}
+    return {int(line): text for _, line, text in reversed(found)}  # the first of a line, which says the most
 
 
 def _pyright(folder: pathlib.Path) -> dict[int, str]:
@@ -67,6 +67,13 @@ def test_checkers_take_right_calls_and_refuse_wrong_ones(checker: object, tmp_pa
     assert len(wrong) > 20
     assert not {lines[number - 1].strip() for number in wrong - found.keys()}, "nothing found in these"
     assert not {f"{lines[number - 1].strip()}: {found[number]}" for number in found.keys() - wrong}
+
+
+def test_mypy_names_the_option_that_a_typo_meant(tmp_path: pathlib.Path) -> None:
+    lines = _CALLS.read_text(encoding="utf-8").splitlines()
+    typos = [text for number, text in _mypy(tmp_path).items() if "descendng=" in lines[number - 1]]
+    assert len(typos) == 2
+    assert all(text.endswith('did you mean "descending"?  [call-overload]') for text in typos), typos
 
 
 def _options(stub: ast.Module) -> dict[str, set[str]]:
