@@ -99,6 +99,7 @@ OTHER_FLAGS = {
     "--repo",
     "--set",
     "--values",
+    "--from-oci-layout",  # of oras
 }
 
 
