@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes dist/corank-VERSION-linux-x86_64.tar.xz from a finished build: server, command line, GPU tests and benchmarks,
-# with every library except glibc's, and the licenses of all of them.
+# with every library except glibc's, the licenses of all of them, and the documentation site.
 #
 #   scripts/dist.sh [BUILD_FOLDER]
 set -euo pipefail
@@ -39,7 +39,14 @@ scripts/bundle.sh "$tree" "$build/bin/corankd" "$build/bin/corank" "${gpu_tests[
 printf '%s\n' "${gpu_tests[@]##*/}" | sort -u >"$tree/gpu-tests.txt"
 printf '%s\n' "${large_tests[@]##*/}" | sed '/^$/d' | sort -u >"$tree/large-tests.txt"
 install -m 755 scripts/run-gpu-tests.sh "$tree/run-gpu-tests.sh"
-install -m 644 README.md CHANGELOG.md "$tree/"
+install -m 644 CHANGELOG.md "$tree/"
+# The README leads to the pages of the site.
+scripts/setup.sh docs
+scripts/docs.sh
+cp -r build-docs "$tree/docs"
+install -m 644 .deps/venv/lib/python3*/site-packages/mkdocs_material-*.dist-info/licenses/LICENSE \
+  "$tree/docs/assets/LICENSE"
+sed -E 's,\]\((docs/[^)#]*)\.md,](\1.html,g' README.md >"$tree/README.md"
 # The program itself prints them.
 install -d "$tree/share/man/man1" "$tree/share/bash-completion/completions"
 "$build/bin/corank" help --man >"$tree/share/man/man1/corank.1"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that a bundle has the licenses of all its libraries, then sorts with its programs in a root folder that
-# contains only glibc.
+# Checks that a bundle has the licenses of all its libraries and the pages that its README names. Then sorts with its
+# programs in a root folder that contains only glibc.
 #
 #   scripts/checks/dist_runs.sh TREE      (made by scripts/bundle.sh)
 #
@@ -14,6 +14,9 @@ done
 for library in "$tree"/lib/*; do
   grep -qF "$(basename "$library")" "$tree/THIRD_PARTY_NOTICES.txt" ||
     { echo "dist_runs: THIRD_PARTY_NOTICES.txt does not name $(basename "$library")" >&2; exit 1; }
+done
+grep -o '](docs/[^)#]*' "$tree/README.md" | cut -c 3- | while read -r page; do
+  [ -s "$tree/$page" ] || { echo "dist_runs: README.md names $page, which is not there" >&2; exit 1; }
 done
 if [ "$(id -u)" != 0 ]; then
   echo "dist_runs: not root, so no empty root folder to try $1 in: skipped"
