@@ -42,12 +42,16 @@ def binary(variable: str) -> pathlib.Path:
     return pathlib.Path(value)
 
 
-def samples(server: LocalServer) -> dict[str, float]:
-    """The samples of /metrics by name with labels; lane gauges also without labels, as the sum of short and long."""
+def metrics_page(server: LocalServer) -> str:
+    """What /metrics shows."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(f"http://{server.metrics_address}/metrics", timeout=10) as page:
-        text = page.read().decode()
-    found = re.findall(r"^([a-z_]+(?:\{.*\})?) (\S+)$", text, re.MULTILINE)
+        return str(page.read().decode())
+
+
+def samples(server: LocalServer) -> dict[str, float]:
+    """The samples of /metrics by name with labels; lane gauges also without labels, as the sum of short and long."""
+    found = re.findall(r"^([a-z_]+(?:\{.*\})?) (\S+)$", metrics_page(server), re.MULTILINE)
     values = {name: float(value) for name, value in found}
     for total in ("corank_lanes", "corank_lanes_busy"):
         values[total] = sum(value for name, value in values.items() if name.startswith(f"{total}{{"))

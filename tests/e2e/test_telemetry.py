@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from corank.testing import LocalServer
 from corank.v1 import corank_service_pb2, memory_service_pb2
-from e2e_support import code_of, samples
+from e2e_support import code_of, metrics_page, samples
 from google.protobuf.descriptor import MethodDescriptor
 from waiting import wait_until
 
@@ -130,6 +130,13 @@ def test_gauges_and_refusals_are_there_before_anything_happens(corankd: pathlib.
         f'corank_cancelled_total{{stage="{stage}"}}' for stage in STAGES
     }
     assert now['corank_device_up{device="0"}'] == 1
+
+
+def test_metrics_of_an_idle_server_have_fewer_than_300_lines(corankd: pathlib.Path) -> None:
+    with LocalServer(corankd, ["--engine=cpu"]) as server:
+        page = metrics_page(server)
+    assert "corank_build_info{" in page
+    assert len(page.splitlines()) < 300
 
 
 def test_what_waits_ages_and_what_finds_no_room_is_refused(corankd: pathlib.Path, slow_keys: Any) -> None:
