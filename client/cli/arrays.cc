@@ -83,10 +83,10 @@ absl::StatusOr<InputArray> LoadArray(const InputSource& source, Progress* progre
   }
   if (format == Format::kText) {
     if (source.type.has_value()) {
-      return UsageError(
-          absl::StrCat(name, " is text, but a type is for raw binary data; leave the type out to read the ",
-                       "numbers in the text, or ", source.is_main ? "give --format raw" : "end its name in .bin",
-                       " to take its bytes as elements"));
+      return UsageError(absl::StrCat(name,
+                                     " is text, but a type is for raw binary data; leave the type out to read the ",
+                                     "numbers in the text; binary data that only looks like text needs ",
+                                     source.is_main ? "--format raw" : "a name that ends in .bin"));
     }
     return ParseTextArray(*std::move(file), name);
   }

@@ -41,7 +41,7 @@ absl::Status Unknown(const CommandSpec& spec, absl::string_view word, absl::stri
   }
   if (is_global) {
     return UsageError(absl::StrCat("unknown option ", word, " before the command; options of a command follow its ",
-                                   "name: corank COMMAND ", word, "; see corank --help"));
+                                   "name: corank COMMAND ", word.substr(0, word.find(' ')), "; see corank --help"));
   }
   return UsageError(absl::StrCat("unknown option ", word, "; see corank ", spec.name, " --help"));
 }

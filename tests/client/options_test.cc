@@ -160,6 +160,9 @@ TEST(Arguments, AnUnknownOptionBeforeTheCommandSaysWhereItBelongs) {
               HasSubstr("unknown option --limit before the command; options of a command follow its name"));
   EXPECT_THAT(std::string(Arguments::Split(Globals(), std::vector<std::string>{"--sever", "x"}).status().message()),
               HasSubstr("did you mean --server?"));
+  EXPECT_THAT(std::string(Arguments::Split(Globals(), std::vector<std::string>{"-dq", "sort"}).status().message()),
+              HasSubstr("unknown option -d in -dq before the command; options of a command follow its name: corank "
+                        "COMMAND -d; see"));
 }
 
 TEST(CommandTable, EveryCommandExplainsItself) {

@@ -205,6 +205,10 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
   for (const auto& [argument, message] : bad) EXPECT_THAT(Error({argument}), HasSubstr(message)) << argument;
 }
 
+TEST_F(ConfigTest, ABadAddressIsToldOnce) {
+  EXPECT_EQ(Error({"--listen=here"}), "--listen: 'here' is not HOST:PORT with a port of 0 to 65535, nor unix:PATH");
+}
+
 // Each value alone would be valid.
 TEST_F(ConfigTest, ValuesThatDoNotFitTogetherAreRefusedWithBothNames) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> bad = {
