@@ -429,6 +429,7 @@ def main() -> int:
     verdict = f"{len(demo.rows) - wrong} of {len(demo.rows)} answers are right, checked bit for bit against NumPy"
     ended = "the server drained and ended" if code == 0 else f"the server ended with {code}"
     say(f"\n{paint(verdict, 31 if wrong else 32)}; {ended}; {time.monotonic() - began:.0f} s in all.")
+    say(f"\nTo go on, put corankd and corank on your PATH:\n  export PATH={given.corankd.resolve().parent}:$PATH")
     if given.json:
         result = {
             "machine": {"cores": os.cpu_count(), "platform": platform.platform()},
