@@ -67,8 +67,10 @@ cmp "$shared/sorted.bin" "$shared/expected.bin" || fail "the sort's answer is wr
 owner=$(stat -c %u "$shared/sorted.bin")
 [ "$owner" = 65532 ] || fail "worked as user $owner"
 engine=$(port engine)
-pid=$(pgrep -f -x ".*corankd .*--ports-file=/shared/ports.json" | tail -n 1)
-kill -TERM "${pid:-$server}"
+# buildah's own processes have the same arguments.
+for each in $(pgrep -f -x ".*corankd .*--ports-file=/shared/ports.json"); do
+  [ "$(cat "/proc/$each/comm")" != corankd ] || kill -TERM "$each"
+done
 wait "$server" || fail "corankd ended with $? on SIGTERM"
 server=
 echo "image_smoke: $image sorts with the $engine engine as user 65532; $all MB"
