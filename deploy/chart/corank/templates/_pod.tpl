@@ -81,7 +81,7 @@ spec:
   {{- if and $cuda $claim }}
   resourceClaims:
     - name: gpu
-      resourceClaimTemplateName: {{ .Values.gpu.claim.templateName | default (include "corank.fullname" .) }}
+      resourceClaimTemplateName: {{ .Values.gpu.claim.templateName | default (include "corank.claimTemplate" .) }}
   {{- end }}
   containers:
     - name: corankd
