@@ -54,16 +54,9 @@ spec:
   affinity:
     {{- toYaml . | nindent 4 }}
   {{- end }}
-  {{- if or $cuda .Values.tolerations }}
+  {{- with include "corank.tolerations" . }}
   tolerations:
-    {{- if $cuda }}
-    - key: nvidia.com/gpu
-      operator: Exists
-      effect: NoSchedule
-    {{- end }}
-    {{- with .Values.tolerations }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+    {{- . | nindent 4 }}
   {{- end }}
   {{- if eq .Values.workload "Deployment" }}
   topologySpreadConstraints:
@@ -156,6 +149,13 @@ spec:
   volumes:
     {{- toYaml . | nindent 4 }}
   {{- end }}
+{{- end -}}
+
+{{- define "corank.tolerations" -}}
+{{- $gpus := list (dict "key" "nvidia.com/gpu" "operator" "Exists" "effect" "NoSchedule") -}}
+{{- with concat (ternary $gpus list (eq .Values.engine "cuda")) .Values.tolerations -}}
+{{- toYaml . -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "corank.mounts" -}}
