@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-conformance test-chart test-asan test-tsan test-peers test-hostile test-ray test-perf-analyzer compile-architectures soak fuzz lint format docs docs-check dist image image-archive release bench-kernels bench-shards bench-engine bench-service bench-clients bench-places bench-sizes bench-overload bench-ray clean
+.PHONY: help demo build test test-python-matrix test-conformance test-chart test-cluster test-asan test-tsan test-peers test-hostile test-ray test-perf-analyzer compile-architectures soak fuzz lint format docs docs-check dist image image-archive release bench-kernels bench-shards bench-engine bench-service bench-clients bench-places bench-sizes bench-overload bench-ray clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -38,6 +38,10 @@ test-chart: ## test the Helm chart with helm and helm-unittest, which it compile
 	@scripts/setup.sh test --no-cuda
 	@scripts/go.sh chart
 	@.deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/deploy/test_chart.py tests/deploy/test_manifests.py
+
+test-cluster: ## test the chart against a control plane of Kubernetes, which it compiles once (needs Go)
+	@scripts/setup.sh test --no-cuda
+	@scripts/cluster.sh
 
 test-peers: build ## run gRPC's interoperability client and h2spec against the server's HTTP/2 (needs Go)
 	@.deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/peers

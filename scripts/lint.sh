@@ -39,7 +39,8 @@ check "messages of client/python" python client/python/generate.py
 # Every run uses the package's strict settings. There are several runs because mypy rejects two conftest.py in one.
 mypy=(mypy --config-file client/python/pyproject.toml)
 mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py' 'examples/*.py' 'client/*conformance/*.py' \
-  ':!tests/reliability' ':!tests/kserve' ':!tests/clusters' ':!bench/clients/triton_program.py')
+  ':!tests/reliability' ':!tests/kserve' ':!tests/clusters' ':!tests/kubernetes' \
+  ':!bench/clients/triton_program.py')
 folders=(client/{python,python/tests,conformance} tests/{reliability,e2e,deploy,hostile,site}
   bench/{report,places,clients,clusters} scripts/{checks,docs})
 mapfile -t reliability < <(files 'tests/reliability/*.py')
@@ -49,6 +50,7 @@ check "mypy --strict, ${#scripts[@]} other files" env MYPYPATH="$(IFS=:; echo "$
 check "mypy --strict, tests/reliability" env MYPYPATH=client/python:client/python/tests:tests/reliability \
   "${mypy[@]}" "${reliability[@]}"
 check "mypy --strict, tests/clusters" env MYPYPATH=client/python/src:tests/clusters "${mypy[@]}" tests/clusters
+check "mypy --strict, tests/kubernetes" env MYPYPATH=tests/kubernetes "${mypy[@]}" tests/kubernetes
 # tritonclient has no types, and is in an environment of its own.
 check "mypy --strict, tests/kserve" env MYPYPATH=client/python/src:tests/kserve:bench/clients \
   "${mypy[@]}" --ignore-missing-imports tests/kserve bench/clients/triton_program.py
