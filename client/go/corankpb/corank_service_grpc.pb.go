@@ -26,8 +26,7 @@
 //   INVALID_ARGUMENT    A field is malformed or out of range, an input is unsorted, intervals overlap, or the method
 //                       cannot use a place. The details hold a google.rpc.BadRequest with one violation that names the
 //                       field. A request of more than max_request_bytes is also INVALID_ARGUMENT, for the field
-//                       "request"; gRPC itself ends a request of more than twice as many bytes with RESOURCE_EXHAUSTED,
-//                       before the server sees it.
+//                       "request".
 //   RESOURCE_EXHAUSTED  The queue, a memory budget or a quota is full. google.rpc.RetryInfo in the details says when to
 //                       retry. Without RetryInfo a retry does not help: free kept arrays, or raise the client's limit.
 //   UNAVAILABLE         The server is draining, or lost its device. google.rpc.RetryInfo says when to retry.

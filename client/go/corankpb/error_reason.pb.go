@@ -5,8 +5,7 @@
 // Programs decide by status code and reason; the message is for people and may change. A google.rpc.BadRequest beside
 // it names the refused field if there is one, and a google.rpc.RetryInfo says when to retry if waiting can help.
 //
-// gRPC itself makes some errors, which carry no ErrorInfo: for lost connections, unknown methods, compressed messages,
-// and messages of more than twice max_request_bytes.
+// Errors of lost connections, unknown methods and compressed messages carry no ErrorInfo.
 //
 // A later version may add values, so treat an unknown reason by its status code alone.
 
