@@ -74,7 +74,7 @@ TEST_F(CliText, ATypeIsRefusedForText) {
       const Finished done = Corank({"sort", Path(name), "--type", type, "-o", Path("out")});
       EXPECT_EQ(done.exit_code, 2) << name << type;
       EXPECT_THAT(done.err, HasSubstr(" is text, but a type is for raw binary data; leave the type out"));
-      EXPECT_THAT(done.err, HasSubstr("give --format raw"));
+      EXPECT_THAT(done.err, HasSubstr("needs --format raw"));
       EXPECT_FALSE(std::filesystem::exists(Path("out")));
     }
     EXPECT_EQ(Corank({"sort", Path(name)}).out, "10\n20\n30\n");
