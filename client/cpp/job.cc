@@ -31,7 +31,7 @@ constexpr const char* kMethods[] = {
 
 void AddInput(Job* job, const ArrayView& view, v1::Array* array, std::string field, bool is_control = false) {
   FillType(view.type, array);
-  array->set_count(view.count());
+  if (!view.is_bound) array->set_count(view.count());
   job->inputs.push_back({array, view, std::move(field), is_control});
 }
 
@@ -51,6 +51,8 @@ JobResult& AddResult(Job* job, const char* name, v1::Destination* destination, F
   result.is_index = is_index;
   // The server refuses impossible counts.
   result.max_count = max_count <= std::numeric_limits<int64_t>::max() / kMaxRecordBytes ? max_count : -1;
+  result.is_exact =
+      std::none_of(job->inputs.begin(), job->inputs.end(), [](const JobInput& input) { return input.view.is_bound; });
   return result;
 }
 
@@ -213,7 +215,8 @@ std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions
         },
         Output(), column.data.type, column.offsets.has_value() ? column.data.count() : wanted);
     data.column = number;
-    data.is_exact = !column.offsets.has_value() || wanted == rows;  // else the answer says which strings there are
+    // The answer says which strings are left.
+    if (column.offsets.has_value() && wanted != rows) data.is_exact = false;
     if (!column.offsets.has_value()) continue;
     AddResult(
         job.get(), "offsets of a column", to->mutable_offsets_destination(),

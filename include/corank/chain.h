@@ -15,13 +15,14 @@
 #include <vector>
 
 #include "corank/columns.h"
+#include "corank/groups.h"
 #include "corank/operators.h"
 
 namespace corank::client {
 
 /// One operator of a chain.
 using AnyRequest = std::variant<SortRequest, ColumnSortRequest, MergeRequest, ExpandRequest, MoveRequest, GatherRequest,
-                                ScatterRequest, LoadBalanceRequest, SearchRequest>;
+                                ScatterRequest, LoadBalanceRequest, SearchRequest, GroupRequest>;
 
 /// The results of one operator of a chain.
 struct OperatorResult {
@@ -41,6 +42,13 @@ inline Output Stored(std::string name) { return {{}, std::move(name), false}; }
 /// An array that an earlier operator of the chain kept with Temporary, of `count` elements.
 inline ArrayView TemporaryView(std::string name, ElementType type, int64_t count) {
   return {type, {}, std::move(name), count, true};
+}
+
+/// The same of at most `most` elements: a result of a GroupRequest, or what later operators made of it.
+inline ArrayView TemporaryViewUpTo(std::string name, ElementType type, int64_t most) {
+  ArrayView view = TemporaryView(std::move(name), type, most);
+  view.is_bound = true;
+  return view;
 }
 
 }  // namespace corank::client

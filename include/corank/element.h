@@ -85,6 +85,7 @@ struct ArrayView {
   int64_t stored_count = 0;   // the number of elements of the stored array
   bool temporary = false;     // an earlier operator of the same chain made the array (chain.h)
   bool is_elsewhere = false;  // the view of an Array that is `placed`; calls refuse it
+  bool is_bound = false;      // `stored_count` is the most elements that a temporary array may have (chain.h)
 
   /// The number of elements.
   int64_t count() const { return stored.empty() ? static_cast<int64_t>(bytes.size()) / type.bytes() : stored_count; }

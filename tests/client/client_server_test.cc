@@ -476,5 +476,25 @@ TEST_P(ClientOnServer, AChainRunsWithItsIntermediatesOnTheServer) {
   EXPECT_TRUE(corank::testing::Eventually([&] { return client_.DeleteArray("chain").ok(); }));
 }
 
+TEST_P(ClientOnServer, AChainGoesOnWithGroups) {
+  const std::vector<uint16_t> keys = {3, 1, 3, 2, 3, 2};
+  GroupRequest group;
+  group.keys = ViewOf(keys);
+  group.keys_output = Temporary("keys");
+  group.counts_output = Temporary("counts");
+  SortRequest sort;  // the keys by how frequent they are
+  sort.keys = TemporaryViewUpTo("counts", KeyType::kInt64, 6);
+  sort.values = TemporaryViewUpTo("keys", KeyType::kUint16, 6);
+  sort.order = Order::kDescending;
+  MergeRequest merge;
+  merge.keys = {*sort.values, *sort.values};
+  const auto results = client_.Run({group, sort, merge});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].arrays[0].placed, 3);
+  EXPECT_THAT(*ToVector<int64_t>((*results)[1].arrays[0]), ElementsAre(3, 2, 1));
+  EXPECT_THAT(*ToVector<uint16_t>((*results)[1].arrays[1]), ElementsAre(3, 2, 1));
+  EXPECT_THAT(*ToVector<uint16_t>((*results)[2].arrays[0]), ElementsAre(1, 1, 2, 2, 3, 3));
+}
+
 }  // namespace
 }  // namespace corank::client
