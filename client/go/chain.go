@@ -138,6 +138,11 @@ func (chain *Chain) Scatter(source, offsets, counts, destination *Array, options
 	return link(chain, scattering(source, offsets, counts, destination), options)
 }
 
+// Group is Client.Group as an operator of the chain. Only the answer tells the length of its results.
+func (chain *Chain) Group(keys *Array, options ...Option) *GroupResult {
+	return link(chain, grouping(keys), options)
+}
+
 // LoadBalance is Client.LoadBalance as an operator of the chain.
 func (chain *Chain) LoadBalance(counts *Array, options ...Option) *LoadBalanceResult {
 	return link(chain, balancing(counts), options)

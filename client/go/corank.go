@@ -106,6 +106,31 @@ func LoadBalance(ctx context.Context, c *Client, counts []int64,
 	return two[uint32, uint32](found.Objects, found.Ranks)
 }
 
+// Group finds the distinct keys and how many there are of each; see Client.Group, which also reduces values.
+func Group[K Key](ctx context.Context, c *Client, keys []K, options ...Option) (distinct []K, counts []int64,
+	err error) {
+	found, err := c.Group(ctx, Of(keys), append([]Option{WithGroupOutputs(GroupKeys, GroupCounts)}, options...)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return two[K, int64](found.Keys, found.Counts)
+}
+
+// Unique finds the distinct keys, in order.
+func Unique[K Key](ctx context.Context, c *Client, keys []K, options ...Option) ([]K, error) {
+	found, err := c.Group(ctx, Of(keys), append([]Option{WithGroupOutputs(GroupKeys)}, options...)...)
+	if err != nil {
+		return nil, err
+	}
+	return Slice[K](found.Keys)
+}
+
+// RunLengthEncode finds the key and the length of each run of equal neighbours, in the order of the slice.
+func RunLengthEncode[K Key](ctx context.Context, c *Client, keys []K, options ...Option) (runs []K, lengths []int64,
+	err error) {
+	return Group(ctx, c, keys, append([]Option{WithGroupInput(GroupRuns)}, options...)...)
+}
+
 // Fetch copies a kept array; see Client.Fetch.
 func Fetch[V any](ctx context.Context, c *Client, name string, options ...Option) ([]V, error) {
 	return one[V](c.Fetch(ctx, name, options...))

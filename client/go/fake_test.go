@@ -27,6 +27,7 @@ type fake struct {
 	calls   atomic.Int32
 	sort    func(ctx context.Context, call int, request *corankpb.SortRequest) (*corankpb.SortResponse, error)
 	execute func(stream corankpb.CorankService_ExecuteServer) error
+	group   func(call int, request *corankpb.GroupRequest) (*corankpb.GroupResponse, error)
 	places  []string
 }
 
@@ -50,6 +51,10 @@ func (f *fake) Sort(ctx context.Context, request *corankpb.SortRequest) (*corank
 		return f.sort(ctx, call, request)
 	}
 	return answered(request), nil
+}
+
+func (f *fake) Group(_ context.Context, request *corankpb.GroupRequest) (*corankpb.GroupResponse, error) {
+	return f.group(int(f.calls.Add(1)), request)
 }
 
 func answered(request *corankpb.SortRequest) *corankpb.SortResponse {

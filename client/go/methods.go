@@ -74,3 +74,10 @@ func (c *Client) Scatter(ctx context.Context, source, offsets, counts, destinati
 func (c *Client) LoadBalance(ctx context.Context, counts *Array, options ...Option) (*LoadBalanceResult, error) {
 	return run(ctx, c, balancing(counts), options)
 }
+
+// Group finds the groups of equal keys, and reduces the values of each. All NaNs are one key, and -0.0 equals +0.0.
+// Groups come in the order of their keys, or of the array with GroupRuns. Sums of integers are exact; one that 64 bits
+// cannot hold is an error. Options: Descending, Values, WithGroupInput, WithGroupOutputs.
+func (c *Client) Group(ctx context.Context, keys *Array, options ...Option) (*GroupResult, error) {
+	return run(ctx, c, grouping(keys), options)
+}

@@ -79,7 +79,7 @@ func (t *task) out(name string, like *Array, count int64, holder proto.Message, 
 	if like != nil {
 		result.kind, result.width = like.kind, like.width
 	}
-	t.outputs = append(t.outputs, &output{name: name, array: result, send: func(to *corankpb.Destination) {
+	t.outputs = append(t.outputs, &output{name: name, array: result, most: count, send: func(to *corankpb.Destination) {
 		message := holder.ProtoReflect()
 		field := message.Descriptor().Fields().ByName(protoreflect.Name(destination))
 		message.Set(field, protoreflect.ValueOfMessage(to.ProtoReflect()))

@@ -88,6 +88,8 @@ type call struct {
 	segments                                               *Array
 	limit                                                  *int64
 	values                                                 []*Array
+	groupInput                                             GroupInput
+	groupOutputs                                           []GroupOutput
 
 	priority               corankpb.Priority
 	requestID, traceparent string
@@ -109,7 +111,7 @@ func argument(name string, set func(*call)) Option {
 	}
 }
 
-// Descending orders greatest first. Equal keys keep the order of their input. Of Sort, Argsort, Merge and Search.
+// Descending orders greatest first. Equal keys keep the order of their input. Of Sort, Argsort, Merge, Search and Group.
 func Descending() Option { return argument("order", func(c *call) { c.descending = true }) }
 
 // Limit returns only the first count results of the order. Of Sort, Argsort, SortColumns and ArgsortColumns.
@@ -123,7 +125,8 @@ func Segments(offsets *Array) Option {
 	return argument("segment_offsets", func(c *call) { c.segments = offsets })
 }
 
-// Values moves a value with each key. Sort and SortColumns take one array, Merge one for each of its inputs.
+// Values moves a value with each key, or is what Group reduces. Sort, SortColumns and Group take one array, Merge one
+// for each of its inputs.
 func Values(arrays ...*Array) Option { return argument("values", func(c *call) { c.values = arrays }) }
 
 // WithIndices returns the stable permutation beside the sorted keys. Of Sort and SortColumns.

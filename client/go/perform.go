@@ -57,6 +57,7 @@ type columnInput struct {
 type output struct {
 	name  string // its field in the response
 	array *Array // what the caller gets
+	most  int64  // elements at most; -1: not known
 	send  func(*corankpb.Destination)
 
 	sink  *sink  // of a streamed result
@@ -78,7 +79,9 @@ func (t *task) leaves() []*leaf {
 	return all
 }
 
-func (o *output) isLarge() bool { return o.array.count < 0 || o.array.bytes() > smallBytes }
+func (o *output) isLarge() bool { return o.most < 0 || o.mostBytes() > smallBytes }
+
+func (o *output) mostBytes() int64 { return max(o.most, 0) * int64(o.array.width) }
 
 // perform does the operators of tasks in one call, and fills in their results.
 func (c *Client) perform(ctx context.Context, call *call, tasks []*task, chain *Chain) (err error) {
@@ -96,7 +99,7 @@ func (c *Client) perform(ctx context.Context, call *call, tasks []*task, chain *
 	if c.isClosed() {
 		return closed()
 	}
-	var send, receive int64
+	var send, receive, certain int64 // bytes of inputs, the most of results, and those of results of a known length
 	known := true
 	for _, task := range tasks {
 		for _, leaf := range task.leaves() {
@@ -119,12 +122,13 @@ func (c *Client) perform(ctx context.Context, call *call, tasks []*task, chain *
 		}
 		for _, output := range task.outputs {
 			if output.array.name == "" {
-				known = known && output.array.count >= 0
-				receive += output.array.bytes()
+				known = known && output.most >= 0
+				receive += output.mostBytes()
+				certain += output.array.bytes()
 			}
 		}
 	}
-	if receive > mostBytes() {
+	if certain > mostBytes() {
 		return &Error{Code: codes.ResourceExhausted, Message: "the result has more bytes than the memory of this machine"}
 	}
 	ctx, cancel := call.limited(ctx, max(send, receive))
@@ -150,7 +154,8 @@ func (c *Client) perform(ctx context.Context, call *call, tasks []*task, chain *
 		answers, err = job.execute(ctx, tasks, may)
 	} else {
 		answers, err = job.unary(ctx, tasks[0], may)
-		job.progress = progress{report: call.progress, now: Progress{send, send, receive, receive}}
+		received := inlineBytesOf(answers)
+		job.progress = progress{report: call.progress, now: Progress{send, send, received, received}}
 	}
 	if err != nil {
 		var own *Error
@@ -418,8 +423,9 @@ func (o *output) finish(found *answer) error {
 		count = max(given.count, 0)
 	}
 	isInline := result.name == "" && o.sink == nil
-	if (result.count >= 0 && count != result.count) || (isInline && count*int64(result.width) != int64(len(given.data))) {
-		return internal("the server answered %d elements of %s, not %d", count, o.name, result.count)
+	if (result.count >= 0 && count != result.count) || (o.most >= 0 && count > o.most) ||
+		(isInline && count*int64(result.width) != int64(len(given.data))) {
+		return internal("the server answered %d elements of %s, not %d", count, o.name, o.most)
 	}
 	if result.name != "" { // what the server keeps is now a handle; what it only passed on is gone
 		result.taken = result.chain != nil

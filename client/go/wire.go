@@ -297,6 +297,16 @@ func (a *answer) find(name string) *incoming {
 	return nil
 }
 
+// inlineBytesOf counts the bytes of arrays that came in the responses.
+func inlineBytesOf(answers []*answer) (total int64) {
+	for _, answer := range answers {
+		for i := range answer.arrays {
+			total += int64(len(answer.arrays[i].data))
+		}
+	}
+	return total
+}
+
 func (a *answer) decode(from cursor) error {
 	a.arrays = a.arrays[:0]
 	rest, err := a.fields(from, a.message.ProtoReflect().Descriptor(), "")

@@ -80,6 +80,8 @@ type arguments struct {
 	Haystack           *array   `json:"haystack"`
 	Needles            *array   `json:"needles"`
 	Bound              string   `json:"bound"`
+	Input              string   `json:"input"`
+	Outputs            []string `json:"outputs"`
 }
 
 // of makes an array of elements that have a type of Go.
@@ -162,7 +164,7 @@ func (a *asked) result(name string, found *corank.Array) object {
 		made["data"] = base64.StdEncoding.EncodeToString(data)
 		return made
 	}
-	if slices.Contains([]string{"indices", "objects", "ranks", "positions"}, name) {
+	if slices.Contains([]string{"indices", "objects", "ranks", "positions", "firsts"}, name) {
 		var wide []byte
 		for i := range found.Len() {
 			if kind == "uint32" {

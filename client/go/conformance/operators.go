@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	corank "github.com/corank/corank/client/go"
+	"github.com/corank/corank/client/go/corankpb"
 )
 
 // operators are those of a client or of a chain, with the results by name.
@@ -59,7 +61,11 @@ func (o *operators) run(operator string, given *arguments, keep map[string]strin
 	}
 	if keep != nil {
 		var names []string
-		for _, name := range results {
+		order := results
+		if operator == "group" {
+			order = given.Outputs
+		}
+		for _, name := range order {
 			if kept, found := keep[name]; found {
 				names = append(names, kept)
 			}
@@ -73,6 +79,8 @@ func (o *operators) run(operator string, given *arguments, keep map[string]strin
 		return o.sortColumns(given, options)
 	case "merge":
 		return o.merge(given, options)
+	case "group":
+		return o.group(given, options)
 	}
 	return o.intervals(operator, given, options)
 }
@@ -203,6 +211,36 @@ func (o *operators) merge(given *arguments, options []corank.Option) (map[string
 		return nil, err
 	}
 	return named("keys", found.Keys, "values", found.Values), nil
+}
+
+func (o *operators) group(given *arguments, options []corank.Option) (map[string]any, error) {
+	options, err := o.withValues(given, options)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := o.input(given.Keys[0])
+	if err != nil {
+		return nil, err
+	}
+	if given.Input != "" {
+		input := corankpb.GroupInput_value["GROUP_INPUT_"+strings.ToUpper(given.Input)]
+		options = append(options, corank.WithGroupInput(corank.GroupInput(input)))
+	}
+	if given.Outputs != nil {
+		outputs := make([]corank.GroupOutput, len(given.Outputs))
+		for i, output := range given.Outputs {
+			outputs[i] = corank.GroupOutput(corankpb.GroupOutput_value["GROUP_OUTPUT_"+strings.ToUpper(output)])
+		}
+		options = append(options, corank.WithGroupOutputs(outputs...))
+	}
+	found, err := either(o, func(ctx context.Context) (*corank.GroupResult, error) {
+		return o.client.Group(ctx, keys, options...)
+	}, func() *corank.GroupResult { return o.chain.Group(keys, options...) })
+	if err != nil {
+		return nil, err
+	}
+	return named("keys", found.Keys, "counts", found.Counts, "firsts", found.Firsts, "sums", found.Sums, "minima",
+		found.Minima, "maxima", found.Maxima), nil
 }
 
 // intervals calls the operators whose arguments are single arrays.

@@ -21,6 +21,9 @@ var (
 	needles = []float32{2}
 	cities  = []string{"Ulm", "Bonn", "Ulm"}
 	minutes = []int32{7, 9, 3}
+
+	cityNumbers = []uint16{2, 1, 2}
+
 	err     error
 
 	_ = errors.As
