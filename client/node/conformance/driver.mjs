@@ -20,7 +20,7 @@ const TYPES = {
 };
 const HALF = ["float16", "bfloat16"];
 const OF_DRIVER = ["cancel_after_ms", "progress"]; // options of a call that the driver itself does
-const INDICES = ["indices", "objects", "ranks", "positions"];
+const INDICES = ["indices", "objects", "ranks", "positions", "firsts"];
 
 class Unsupported extends Error {}
 
@@ -94,6 +94,9 @@ function keptJson(array) {
   return { kept: array.name, type: array.type, count: array.length, ...record };
 }
 
+/** The arguments whose types results have, where their names differ. */
+const SOURCES = { result: "source", minima: "values", maxima: "values" };
+
 /** The names of an operator's results, and the call that makes them. */
 class Operators {
   constructor(target, resolve, options) {
@@ -130,13 +133,13 @@ class Operators {
     if ("segment_offsets" in given) options.segments = known.segment_offsets;
     const names = Object.keys(keep);
     if (names.length > 0) {
-      const single = names.length === 1 && operator !== "sort_columns" && operator !== "load_balance";
+      const single = names.length === 1 && !["sort_columns", "load_balance", "group"].includes(operator);
       options.keep = single ? keep[names[0]] : keep;
     }
     const found = await this[operator](known, given, options);
     const types = {};
     for (const name of Object.keys(found)) {
-      const source = given[name] ?? (name === "result" ? given.source : undefined);
+      const source = given[SOURCES[name] ?? name];
       const first = Array.isArray(source) ? source[0] : source;
       if (isHalf(first)) types[name] = first.type;
     }
@@ -200,6 +203,18 @@ class Operators {
   async search({ haystack, needles }, { bound }, options) {
     if (bound !== undefined) options.side = { lower: "left", upper: "right" }[bound];
     return { positions: await this.target.search(haystack, needles, options) };
+  }
+
+  async group({ keys, values }, given, options) {
+    const { input, outputs } = given;
+    if (values === undefined && input === undefined && String(outputs) === "keys" && options.keep === undefined) {
+      return { keys: await this.target.unique(keys, options) };
+    }
+    if (values === undefined && input === "runs" && String(outputs) === "keys,counts") {
+      return this.target.runLengthEncode(keys, options);
+    }
+    if (isHalf(given.values)) options.valueType = given.values.type;
+    return this.target.group(keys, { ...options, values, input, outputs });
   }
 }
 

@@ -1,6 +1,7 @@
 // The types of arguments and results that users see.
 import type { Column, Strings } from "./columns.js";
 import type { HalfType, Indices, Integers, NumberArray, Records } from "./elements.js";
+import type { GroupInputName, GroupOutputName } from "./groups.js";
 import type { KeptArray } from "./kept.js";
 import type { CallOptions, MergeAlgorithmName, SortAlgorithmName } from "./options.js";
 
@@ -99,6 +100,56 @@ export interface SearchOptions extends CallOptions {
   assumeSorted?: boolean | undefined;
   /** Read the bits of 2-byte keys as this type. */
   type?: HalfType | undefined;
+}
+
+/** Options of `unique`. */
+export interface UniqueOptions extends CallOptions {
+  /** Greatest first. */
+  descending?: boolean | undefined;
+  /** Read the bits of 2-byte keys as this type. */
+  type?: HalfType | undefined;
+}
+
+/** Options of `group`. */
+export interface GroupOptions extends UniqueOptions {
+  /**
+   * "unsorted", the default: the keys are in any order, and the server sorts them; "sorted": they are sorted in the
+   * direction of `descending`, which the server checks; "runs": each run of equal neighbours is a group.
+   */
+  input?: GroupInputName | undefined;
+  /** Read the bits of 2-byte values as this type. */
+  valueType?: HalfType | undefined;
+}
+
+/** What `group` reduces, one number for each key, and the results that it returns. */
+export interface Reduction<V extends Keys, O extends GroupOutputName> {
+  /** Needed for sums, minima and maxima, and only then. */
+  values?: V;
+  /** Default: keys and counts. */
+  outputs?: readonly O[];
+}
+
+/** The sums of values `V`. */
+export type SumsOf<V> = V extends Float32Array | Float64Array
+  ? Float64Array
+  : V extends Int8Array | Int16Array | Int32Array | BigInt64Array
+    ? BigInt64Array
+    : V extends Uint8Array | Uint32Array | BigUint64Array
+      ? BigUint64Array
+      : BigInt64Array | BigUint64Array | Float64Array;
+
+/** The results of `group`: an element for each group. */
+export interface Groups<K, V> {
+  /** The first key of each group. */
+  keys: ArrayOf<K>;
+  counts: BigInt64Array;
+  /** The position of each group's first key. */
+  firsts: Indices;
+  /** In 64 bits; those of integers are exact. */
+  sums: SumsOf<V>;
+  /** A NaN is greater than every number. */
+  minima: ArrayOf<V>;
+  maxima: ArrayOf<V>;
 }
 
 /** The intervals of `gather`: counts[i] elements from sourceOffsets[i] on. One count may stand for all. */

@@ -2,6 +2,8 @@ import type {
   ArrayOf,
   Counts,
   GatherIntervals,
+  GroupOptions,
+  Groups,
   Keep,
   KeepEach,
   Keys,
@@ -13,12 +15,15 @@ import type {
   ScatterIntervals,
   SearchOptions,
   SortOptions,
+  UniqueOptions,
   Values,
   ValuesOf,
 } from "./arguments.js";
 import type { Connection, KeepAs, Step } from "./connection.js";
 import { REMOTE, type Element, type Indices, type Remote } from "./elements.js";
 import { InvalidArgumentError } from "./errors.js";
+import * as groups from "./groups.js";
+import type { GroupOutputName } from "./groups.js";
 import { keptNames } from "./keeping.js";
 import * as operators from "./operators.js";
 import type { CallOptions } from "./options.js";
@@ -47,7 +52,6 @@ export class Pending<T> {
     readonly keepName: string,
     private readonly element: Element,
     private readonly count: number | undefined,
-    private readonly field: string,
   ) {}
 
   /** The array, or the handle of what `keep` kept. Call it after `Chain.run` resolved. */
@@ -74,10 +78,6 @@ export class Pending<T> {
   [REMOTE](): Remote {
     if (this.#state !== "waits") {
       throw new TypeError("this is a result of a chain that has run; pass its result()");
-    }
-    if (this.count === undefined) {
-      const text = `chain: the length of ${this.field} is not known before the answer`;
-      throw new InvalidArgumentError(text);
     }
     return { name: this.keepName, temporary: true, element: this.element, length: this.count };
   }
@@ -196,6 +196,31 @@ export class Chain {
     return this.#add(operators.loadBalance(counts), options.keep);
   }
 
+  /** See Client.group. */
+  group<K extends In<Keys>, V extends In<Keys> = Keys, O extends GroupOutputName = "keys" | "counts">(
+    keys: K,
+    options: Omit<GroupOptions, keyof CallOptions> & { values?: V; outputs?: readonly O[] } & Partial<KeepEach<O>> = {},
+  ): { [Name in O]: Pending<Groups<Of<K>, Of<V>>[Name]> } {
+    type Found = { [Name in O]: Pending<Groups<Of<K>, Of<V>>[Name]> };
+    return this.#add(
+      groups.group(keys, options, (found) => found as Found),
+      options.keep,
+    );
+  }
+
+  /** See Client.unique. */
+  unique<K extends In<Keys>>(keys: K, options: Link<UniqueOptions> = {}): Pending<ArrayOf<Of<K>>> {
+    return this.#add(groups.unique(keys, options), options.keep);
+  }
+
+  /** See Client.runLengthEncode. */
+  runLengthEncode<K extends In<Keys>>(
+    keys: K,
+    options: LinkEach<Omit<UniqueOptions, "descending">, "keys" | "counts"> = {},
+  ): { keys: Pending<ArrayOf<Of<K>>>; counts: Pending<BigInt64Array> } {
+    return this.#add(groups.runLengthEncode(keys, options), options.keep);
+  }
+
   #add<R>(task: Task<R>, keep: unknown): R {
     this.#checkNotRun();
     if (this.#added.length === MAX_OPERATIONS) {
@@ -208,7 +233,7 @@ export class Chain {
     }
     const results = task.outputs.map((output, at) => {
       const name = `t${this.#added.length}.${at}-${this.#id}`;
-      return new Pending<unknown>(this, name, output.element, output.count, output.field);
+      return new Pending<unknown>(this, name, output.element, output.count);
     });
     this.#added.push({ task, keep: keptNames(task, keep), results });
     return task.finish(results);

@@ -3,6 +3,8 @@ import type {
   ColumnOptions,
   Counts,
   GatherIntervals,
+  GroupOptions,
+  Groups,
   Keep,
   KeepColumns,
   KeepEach,
@@ -13,10 +15,12 @@ import type {
   LoadBalance,
   MergeOptions,
   MoveIntervals,
+  Reduction,
   ScatterIntervals,
   SearchOptions,
   SortedColumns,
   SortOptions,
+  UniqueOptions,
   Values,
   ValuesOf,
 } from "./arguments.js";
@@ -24,6 +28,8 @@ import { Chain } from "./chain.js";
 import type { Column } from "./columns.js";
 import { Connection } from "./connection.js";
 import type { Indices, NumberArray, Records } from "./elements.js";
+import * as groups from "./groups.js";
+import type { GroupOutputName } from "./groups.js";
 import { checkHealth } from "./health.js";
 import { keptNames } from "./keeping.js";
 import * as kept from "./kept.js";
@@ -232,6 +238,49 @@ export class Client {
     options: CallOptions & Partial<KeepEach<"objects" | "ranks">> = {},
   ): Promise<unknown> {
     return this.#perform(() => operators.loadBalance(counts), options);
+  }
+
+  /**
+   * Finds the groups of equal keys, counts them, and reduces the values of each. All NaNs are one key, and so are both
+   * zeros. Groups come in the order of their keys; runs in the order of the array.
+   * @returns the results that `outputs` names
+   */
+  group<V extends Keys = Keys, O extends GroupOutputName = "keys" | "counts">(
+    keys: Keys,
+    options: GroupOptions & Reduction<V, O> & KeepEach<O>,
+  ): Promise<Record<O, KeptArray>>;
+  group<K extends Keys, V extends Keys = Keys, O extends GroupOutputName = "keys" | "counts">(
+    keys: K,
+    options?: GroupOptions & Reduction<V, O>,
+  ): Promise<Pick<Groups<K, V>, O>>;
+  group(
+    keys: unknown,
+    options: GroupOptions & Reduction<Keys, GroupOutputName> & { keep?: unknown } = {},
+  ): Promise<unknown> {
+    return this.#perform(() => groups.group(keys, options, (found) => found), options);
+  }
+
+  /** Finds the distinct keys, in order. */
+  unique(keys: Keys, options: UniqueOptions & Keep): Promise<KeptArray>;
+  unique<K extends Keys>(keys: K, options?: UniqueOptions): Promise<ArrayOf<K>>;
+  unique(keys: unknown, options: UniqueOptions & Partial<Keep> = {}): Promise<unknown> {
+    return this.#perform(() => groups.unique(keys, options), options);
+  }
+
+  /** Finds the key and the length of each run of equal neighbours, in the order of the array. */
+  runLengthEncode(
+    keys: Keys,
+    options: Omit<UniqueOptions, "descending"> & KeepEach<"keys" | "counts">,
+  ): Promise<Record<"keys" | "counts", KeptArray>>;
+  runLengthEncode<K extends Keys>(
+    keys: K,
+    options?: Omit<UniqueOptions, "descending">,
+  ): Promise<Pick<Groups<K, never>, "keys" | "counts">>;
+  runLengthEncode(
+    keys: unknown,
+    options: Omit<UniqueOptions, "descending"> & Partial<KeepEach<"keys" | "counts">> = {},
+  ): Promise<unknown> {
+    return this.#perform(() => groups.runLengthEncode(keys, options), options);
   }
 
   /** Begins a chain: operators that run one after the other on the server, in one call. */

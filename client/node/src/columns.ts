@@ -130,6 +130,9 @@ export function outgoing(
     if (joined === undefined) {
       const leaf = fixed(path, column, types[at]);
       group.leaves.push(leaf);
+      if (leaf.count === undefined) {
+        throw new InvalidArgumentError(`${path}: its number of rows is not known before the answer`, { field: path });
+      }
       const count = Math.min(limit ?? leaf.count, leaf.count);
       return { group, outputs: [output("data", leaf.element, count)], rows: leaf.count, strings };
     }
@@ -138,7 +141,7 @@ export function outgoing(
       { ...data, field: `${path}.data`, number: FIELD.data },
       { ...offsets, field: `${path}.offsets`, number: FIELD.offsets },
     );
-    const rows = offsets.count - 1;
+    const rows = joined.offsets.length - 1;
     const count = Math.min(limit ?? rows, rows);
     // The answer decides which strings a limit leaves, and so how many bytes.
     const outputs = [

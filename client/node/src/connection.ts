@@ -114,15 +114,16 @@ export class Connection extends Channels {
     const inputs = steps.flatMap(({ task }) => leavesOf(task));
     const outputs = steps.flatMap(({ task, keep }) => task.outputs.filter((_, at) => keep[at] === undefined));
     const toSend = inputs.reduce((sum, leaf) => sum + (leaf.data?.length ?? 0), 0);
-    const toReceive = outputs.reduce((sum, output) => sum + (bytesOf(output) ?? 0), 0);
-    const isKnown = outputs.every((output) => output.count !== undefined);
-    const limit = this.limit(of, Math.max(toSend, toReceive));
+    const mostToReceive = outputs.reduce((sum, output) => sum + (mostBytes(output) ?? 0), 0);
+    const toReceive = outputs.reduce((sum, { count, element }) => sum + (count ?? 0) * element.bytes, 0);
+    const isKnown = outputs.every((output) => mostBytes(output) !== undefined);
+    const limit = this.limit(of, Math.max(toSend, mostToReceive));
     const name = steps.length === 1 ? (steps[0] as Step).task.method : "Execute";
     const caller = this.caller(name, of, limit);
     const progress: Progress = { sent: 0, toSend, received: 0, toReceive, attempt: 1, waiting: false };
     try {
-      const isSmall = Math.max(toSend, toReceive) <= SMALL_BYTES && isKnown && !execute && of.place === "auto";
-      const streams = !isSmall && (await this.#streams(caller, toSend, toReceive, execute));
+      const isSmall = Math.max(toSend, mostToReceive) <= SMALL_BYTES && isKnown && !execute && of.place === "auto";
+      const streams = !isSmall && (await this.#streams(caller, toSend, mostToReceive, execute));
       const placing = new Placing(this, streams);
       const placed = placing.put(steps, of);
       const call = execute || placing.sources.length > 0 || placing.sinks.length > 0 ? this.#execute : this.#unary;
@@ -218,8 +219,10 @@ export class Connection extends Channels {
   }
 }
 
-function bytesOf(output: Output): number | undefined {
-  return output.count === undefined ? undefined : output.count * output.element.bytes;
+/** The most bytes of a result; undefined: not known. */
+function mostBytes({ count, most, element }: Output): number | undefined {
+  const elements = count ?? most;
+  return elements === undefined ? undefined : elements * element.bytes;
 }
 
 function trying(progress: Progress, of: Settings): (attempt: number, waiting: boolean) => void {
@@ -298,7 +301,7 @@ class Placing {
   #input(leaf: Leaf, streamed: Set<Leaf>): Pieces {
     const { element, count, data, remote } = leaf;
     if (remote === undefined && data !== undefined && !streamed.has(leaf)) {
-      return inlineField(leaf.number, element, count, data);
+      return inlineField(leaf.number, element, data.length / element.bytes, data);
     }
     const header = ArrayMessage.fromPartial({
       type: element.type,
@@ -358,7 +361,7 @@ function requestOptions(task: Task<unknown>, of: Settings): Pieces {
 
 /** Whether a result is too long for a message, or may be. */
 function isLarge(output: Output): boolean {
-  return output.count === undefined || output.count * output.element.bytes > SMALL_BYTES;
+  return (mostBytes(output) ?? Infinity) > SMALL_BYTES;
 }
 
 /** The inputs to send in chunks: the largest, where they would be more than a call may have. */
@@ -396,6 +399,9 @@ function elementFor(output: Output, header: ArrayMessage): Element {
 }
 
 function countOf(output: Output, count: number): number {
+  if (count > (output.most ?? count)) {
+    throw new InternalError(`the server answered ${count} elements of ${output.field} for ${output.most} keys`);
+  }
   if (output.count !== undefined && count !== output.count) {
     throw new InternalError(`the server answered ${count} elements of ${output.count} of ${output.field}`);
   }

@@ -155,13 +155,15 @@ export interface Remote {
   readonly name: string;
   readonly temporary: boolean;
   readonly element: Element;
-  readonly length: number;
+  /** undefined: the length of this result of a chain is not known before the answer. */
+  readonly length: number | undefined;
 }
 
 /** The bytes of an input, or where they are. */
 export interface Input {
   element: Element;
-  count: number;
+  /** undefined: not known before the answer. */
+  count: number | undefined;
   data: Uint8Array | undefined;
   remote: Remote | undefined;
 }
@@ -291,7 +293,7 @@ export function total(counts: Input): number | undefined {
     return undefined;
   }
   // Two halves of 32 bits: bigints would cost more than the call.
-  const halves = new Uint32Array(counts.data.buffer, counts.data.byteOffset, counts.count * 2);
+  const halves = new Uint32Array(counts.data.buffer, counts.data.byteOffset, counts.data.length / 4);
   let sum = 0n;
   for (let begin = 0; begin < halves.length; begin += 1 << 21) {
     let [low, high] = [0, 0];
@@ -313,7 +315,7 @@ export function total(counts: Input): number | undefined {
 
 /** Refuses a count that no source offset can serve, before memory is made for the result. */
 export function checkReach(source: Input, counts: Input): void {
-  if (counts.data === undefined) {
+  if (counts.data === undefined || source.count === undefined) {
     return;
   }
   const most = BigInt(source.count);

@@ -2,18 +2,22 @@ import type { KeepAs } from "./connection.js";
 import { InvalidArgumentError } from "./errors.js";
 import type { Task } from "./task.js";
 
+/** The results in the order in which they are outputs of a task. */
+const ORDER = ["keys", "values", "indices", "objects", "ranks", "counts", "firsts", "sums", "minima", "maxima"];
+
 /** The names of a `keep` option, in the order of a task's outputs. */
 function names(keep: unknown): unknown[] {
   if (typeof keep !== "object" || keep === null) {
     return [keep];
   }
-  const { columns, keys, values, indices, objects, ranks } = keep as Record<string, unknown>;
+  const named = keep as Record<string, unknown>;
+  const columns = named["columns"];
   const ofColumns = (Array.isArray(columns) ? columns : []).flatMap((each: unknown) =>
     typeof each === "object" && each !== null
       ? [(each as { data: unknown }).data, (each as { offsets: unknown }).offsets]
       : [each],
   );
-  return [...ofColumns, ...[keys, values, indices, objects, ranks].filter((each) => each !== undefined)];
+  return [...ofColumns, ...ORDER.map((name) => named[name]).filter((each) => each !== undefined)];
 }
 
 /** Where each result of a task goes, as the option `keep` says. */

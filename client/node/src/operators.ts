@@ -83,7 +83,7 @@ const SIDES = { left: pb.SearchBound.SEARCH_BOUND_LOWER, right: pb.SearchBound.S
 const order = (descending: boolean | undefined): pb.SortOrder =>
   descending ? pb.SortOrder.SORT_ORDER_DESCENDING : pb.SortOrder.SORT_ORDER_ASCENDING;
 // Without a spread, which is slow here.
-const leaf = (field: string, number: number, { element, count, data, remote }: Input): Leaf => ({
+export const leaf = (field: string, number: number, { element, count, data, remote }: Input): Leaf => ({
   element,
   count,
   data,
@@ -93,7 +93,8 @@ const leaf = (field: string, number: number, { element, count, data, remote }: I
 });
 const first = (results: unknown[]): unknown => results[0];
 
-function output<A extends Answer>(
+/** A result. */
+export function output<A extends Answer>(
   field: string,
   destination: number,
   element: Element,
@@ -104,7 +105,8 @@ function output<A extends Answer>(
   return { field, destination, element, count, indices: false, pick: pick };
 }
 
-function indices<A extends Answer>(
+/** A result of positions. */
+export function indices<A extends Answer>(
   field: string,
   destination: number,
   greatest: number,
@@ -152,7 +154,7 @@ export function sort<R>(keys: unknown, extra: SortExtra, values: unknown, given:
     ...(limit === undefined ? {} : { limit: whole("limit", limit, 0) }),
   });
   const parts = [leaf("keys", 1, input)];
-  const count = Math.min(limit ?? input.count, input.count);
+  const count = input.count === undefined ? undefined : Math.min(limit ?? input.count, input.count);
   const outputs: Output[] = [];
   if (extra !== "only-indices") {
     outputs.push(output<pb.SortResponse>("keys", 8, input.element, count, (answer) => answer.keys));
@@ -162,7 +164,7 @@ export function sort<R>(keys: unknown, extra: SortExtra, values: unknown, given:
     parts.push(leaf("values", 2, moved));
     outputs.push(output<pb.SortResponse>("values", 9, moved.element, count, (answer) => answer.values));
   } else if (extra !== "none") {
-    outputs.push(indices<pb.SortResponse>("indices", 10, input.count - 1, count, (answer) => answer.indices));
+    outputs.push(indices<pb.SortResponse>("indices", 10, (input.count ?? 0) - 1, count, (answer) => answer.indices));
   }
   if (segments !== undefined) {
     parts.push(leaf("segment_offsets", 6, integers("segment_offsets", segments)));
@@ -252,7 +254,10 @@ export function merge<R>(arrays: unknown, values: unknown, given: MergeArguments
     throw new InvalidArgumentError("keys: needs 2 arrays or more to merge", { field: "keys" });
   }
   const parts = inputs.map((input) => leaf("keys", 1, input));
-  const count = inputs.reduce((sum, input) => sum + input.count, 0);
+  const count = inputs.reduce<number | undefined>(
+    (sum, input) => (sum === undefined || input.count === undefined ? undefined : sum + input.count),
+    0,
+  );
   const outputs = [
     output<pb.MergeResponse>("keys", 6, oneType("keys", inputs), count, (answer) => answer.keys),
   ];
@@ -305,7 +310,7 @@ export function search<R>(haystack: unknown, needles: unknown, given: SearchArgu
     request: pb.SearchRequest.encode(request).finish(),
     options: 7,
     parts: [leaf("haystack", 1, inputs[0]), leaf("needles", 2, inputs[1])],
-    outputs: [indices<pb.SearchResponse>("positions", 6, inputs[0].count, count, (answer) => answer.positions)],
+    outputs: [indices<pb.SearchResponse>("positions", 6, inputs[0].count ?? 0, count, (answer) => answer.positions)],
     decode: (data) => pb.SearchResponse.decode(data),
     pick: (result) => result.search,
     finish: first as (results: unknown[]) => R,
@@ -316,7 +321,7 @@ export function search<R>(haystack: unknown, needles: unknown, given: SearchArgu
 export function expand<R>(values: unknown, counts: unknown): Task<R> {
   const moved = valuesOf("values", values);
   const each = integers("counts", counts, moved.count);
-  if (each.count !== moved.count) {
+  if (each.count !== undefined && moved.count !== undefined && each.count !== moved.count) {
     const text = `counts: ${each.count} for ${moved.count} values; each value needs one`;
     throw new InvalidArgumentError(text, { field: "counts" });
   }
@@ -357,16 +362,21 @@ export function gather<R>(source: unknown, given: IntervalArguments): Task<R> {
 }
 
 /** The destination before the copies: its length, or an array and its part. */
-function initial(given: unknown, element: Element, number: number): { count: number; parts: Leaf[]; isNew: boolean } {
+function initial(
+  given: unknown,
+  element: Element,
+  number: number,
+): { count: number | undefined; parts: Leaf[]; field: { destinationCount?: number } } {
   if (typeof given === "number" || typeof given === "bigint") {
-    return { count: whole("destination", Number(given), 0), parts: [], isNew: true };
+    const count = whole("destination", Number(given), 0);
+    return { count, parts: [], field: { destinationCount: count } };
   }
   const array = valuesOf("destination", given);
   if (array.element.type !== element.type || array.element.bytes !== element.bytes) {
     const text = `destination is ${array.element.name}, source is ${element.name}; they must be of one type`;
     throw new TypeError(text);
   }
-  return { count: array.count, parts: [leaf("destination", number, array)], isNew: false };
+  return { count: array.count, parts: [leaf("destination", number, array)], field: {} };
 }
 
 /** Move. */
@@ -376,7 +386,7 @@ export function move<R>(source: unknown, given: IntervalArguments): Task<R> {
   const before = initial(given.destination, moved.element, 6);
   const request = pb.MoveIntervalsRequest.fromPartial({
     allowOverlap: given.allowOverlap ?? false,
-    ...(before.isNew ? { destinationCount: before.count } : {}),
+    ...before.field,
   });
   return {
     method: "MoveIntervals",
@@ -406,7 +416,7 @@ export function scatter<R>(source: unknown, given: IntervalArguments): Task<R> {
   const before = initial(given.destination, moved.element, 5);
   const request = pb.ScatterIntervalsRequest.fromPartial({
     allowOverlap: given.allowOverlap ?? false,
-    ...(before.isNew ? { destinationCount: before.count } : {}),
+    ...before.field,
   });
   return {
     method: "ScatterIntervals",
@@ -432,7 +442,7 @@ export function scatter<R>(source: unknown, given: IntervalArguments): Task<R> {
 export function loadBalance<R>(counts: unknown): Task<R> {
   const each = integers("counts", counts);
   const length = total(each);
-  const greatest = Math.max(each.count, length ?? 0) - 1;
+  const greatest = Math.max(each.count ?? 0, length ?? 0) - 1;
   return {
     method: "LoadBalance",
     operation: 7,

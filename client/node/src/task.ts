@@ -38,6 +38,8 @@ export interface Output<A extends Answer = Answer> {
   element: Element;
   /** Number of elements; undefined: not known before the answer. */
   count: number | undefined;
+  /** The most elements, where only the answer tells their number; undefined: not known either. */
+  most?: number | undefined;
   /** Whether it is UINT32 or UINT64, as the server chooses. */
   indices: boolean;
 }
