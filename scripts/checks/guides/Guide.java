@@ -3,6 +3,9 @@ import io.github.corank.Chain;
 import io.github.corank.Client;
 import io.github.corank.CorankException;
 import io.github.corank.Elements;
+import io.github.corank.Group;
+import io.github.corank.GroupOutput;
+import io.github.corank.GroupResult;
 import io.github.corank.Place;
 import io.github.corank.Priority;
 import io.github.corank.Search;
@@ -20,6 +23,7 @@ public final class Guide {
   static final float[] keys = {3, 1, 2};
   static final float[] prices = {9.5f, 3.25f, 7};
   static final long[] ids = {1, 2, 3};
+  static final int[] shops = {2, 1, 2};
   static final float[] haystack = {2, 1};
   static final float[] needles = {2};
 

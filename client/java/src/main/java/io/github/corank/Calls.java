@@ -157,7 +157,7 @@ final class Calls {
     long start = System.nanoTime();
     Placing placing = new Placing(steps);
     long send = placing.toSend();
-    long receive = placing.toReceive();
+    long receive = placing.mostToReceive();
     long bytes = Math.max(send, receive);
     Limit limit = limit(options, bytes);
     if (options.priority() != null) {
@@ -236,7 +236,8 @@ final class Calls {
       Scope scope,
       long start,
       Executor executor) {
-    Caller caller = caller(method.name(), options, Math.max(placing.toSend(), placing.toReceive()));
+    long bytes = Math.max(placing.toSend(), placing.mostToReceive());
+    Caller caller = caller(method.name(), options, bytes);
     Q request = method.request().apply(step.task().operation.build());
     return unary(
             method.descriptor(),
@@ -291,7 +292,7 @@ final class Calls {
     Meter meter = new Meter(options.onProgress(), send, receive);
     int parts = parts(placing, server, options, Math.max(send, receive));
     String name = steps.size() == 1 ? steps.get(0).task().method.name() : "Execute";
-    Caller caller = caller(name, options, Math.max(send, receive));
+    Caller caller = caller(name, options, Math.max(send, placing.mostToReceive()));
     int[] attempts = {1};
     return retrier
         .run(
@@ -412,7 +413,7 @@ final class Calls {
       Task.Out out = task.outputs.get(at);
       made.add(
           new StoredArray(
-              places.get(at).getName(), out.type(), out.elementBytes(), Math.max(out.count(), 0)));
+              places.get(at).getName(), out.type(), out.elementBytes(), task.counts[at]));
     }
     return made;
   }

@@ -73,6 +73,9 @@ public final class Column {
   }
 
   long rows() {
-    return offsets == null ? data.count() : Math.max(offsets.count() - 1, 0);
+    if (offsets == null) {
+      return data.count();
+    }
+    return offsets.count() < 0 ? -1 : Math.max(offsets.count() - 1, 0);
   }
 }

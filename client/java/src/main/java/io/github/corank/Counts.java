@@ -34,10 +34,11 @@ final class Counts {
    * @throws CorankException.InvalidArgument a count is more than the length of the source
    */
   static void checkReach(Input source, Input counts) {
-    if (!(counts instanceof Elements elements) || counts.type() != ElementType.INT64) {
+    boolean isHere = counts instanceof Elements && counts.type() == ElementType.INT64;
+    if (!isHere || source.count() < 0) {
       return;
     }
-    long[] found = elements.longArray();
+    long[] found = ((Elements) counts).longArray();
     for (int at = 0; at < found.length; ++at) {
       if (found[at] > source.count()) {
         String field = "counts[" + at + "]";

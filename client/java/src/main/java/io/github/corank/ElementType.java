@@ -40,6 +40,15 @@ public enum ElementType {
     return bytes;
   }
 
+  /** The type of the sums of such elements. */
+  ElementType ofSums() {
+    return switch (this) {
+      case UINT8, UINT16, UINT32, UINT64 -> UINT64;
+      case FLOAT16, BFLOAT16, FLOAT32, FLOAT64 -> FLOAT64;
+      default -> INT64;
+    };
+  }
+
   io.github.corank.v1.ElementType wire() {
     return io.github.corank.v1.ElementType.forNumber(ordinal() + 1);
   }

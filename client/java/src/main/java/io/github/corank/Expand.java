@@ -38,7 +38,8 @@ public final class Expand extends Operator<Elements> {
     ExpandIntervalsRequest.Builder request = task.operation.getExpandIntervalsBuilder();
     task.input("values", values, request.getValuesBuilder());
     task.integers("counts", counts, request.getCountsBuilder());
-    if (values.count() != counts.count()) {
+    boolean isKnown = values.count() >= 0 && counts.count() >= 0;
+    if (isKnown && values.count() != counts.count()) {
       throw new CorankException.InvalidArgument(
           "counts: " + counts.count() + " for " + values.count() + " values; each value needs one",
           "counts");

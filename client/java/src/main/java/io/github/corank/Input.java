@@ -8,7 +8,7 @@ public sealed interface Input permits Elements, StoredArray, Pending {
   /** The type of the elements. */
   ElementType type();
 
-  /** The number of elements. */
+  /** The number of elements; -1 of a result of a chain whose length only the answer tells. */
   long count();
 
   /** Bytes of one element. */

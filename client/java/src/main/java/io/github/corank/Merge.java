@@ -82,7 +82,8 @@ public final class Merge extends Operator<MergeResult> {
     }
     keys.forEach(each -> task.pieces("keys", each, request.addKeysBuilder()));
     values.forEach(each -> task.pieces("values", each, request.addValuesBuilder()));
-    long count = keys.stream().mapToLong(Input::count).sum();
+    boolean isKnown = keys.stream().allMatch(each -> each.count() >= 0);
+    long count = isKnown ? keys.stream().mapToLong(Input::count).sum() : -1;
     task.outputInPieces(
         "keys",
         request.getKeysDestinationBuilder(),

@@ -5,6 +5,8 @@ import io.github.corank.v1.ExpandIntervalsRequest;
 import io.github.corank.v1.ExpandIntervalsResponse;
 import io.github.corank.v1.GatherIntervalsRequest;
 import io.github.corank.v1.GatherIntervalsResponse;
+import io.github.corank.v1.GroupRequest;
+import io.github.corank.v1.GroupResponse;
 import io.github.corank.v1.LoadBalanceRequest;
 import io.github.corank.v1.LoadBalanceResponse;
 import io.github.corank.v1.MergeRequest;
@@ -113,6 +115,16 @@ record Method<Q, A>(
           OperationResult.Builder::setSearch,
           ResultCase.SEARCH,
           found -> found.getSearch().getStats(),
+          Method::none);
+
+  static final Method<GroupRequest, GroupResponse> GROUP =
+      new Method<>(
+          CorankServiceGrpc.getGroupMethod(),
+          Operation::getGroup,
+          operation -> operation.getGroupBuilder().getOptionsBuilder(),
+          OperationResult.Builder::setGroup,
+          ResultCase.GROUP,
+          found -> found.getGroup().getStats(),
           Method::none);
 
   private static String none(OperationResult found) {

@@ -10,7 +10,7 @@ import java.util.List;
  * @param <R> the type of its results
  */
 public abstract sealed class Operator<R>
-    permits Sort, SortColumns, Merge, Search, Expand, Move, Gather, Scatter, LoadBalance {
+    permits Sort, SortColumns, Merge, Search, Expand, Move, Gather, Scatter, LoadBalance, Group {
   Operator() {}
 
   /**

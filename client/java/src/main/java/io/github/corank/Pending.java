@@ -37,11 +37,6 @@ public final class Pending implements Input {
   }
 
   void take() {
-    if (output.count() < 0) {
-      throw new CorankException.InvalidArgument(
-          output.field() + ": the length of this result is not known before the answer",
-          output.field());
-    }
     taken = true;
   }
 
@@ -68,6 +63,7 @@ public final class Pending implements Input {
 
   @Override
   public String toString() {
-    return "Pending(" + output.field() + ", " + output.count() + " x " + output.type() + ")";
+    String count = count() < 0 ? "?" : Long.toString(count());
+    return "Pending(" + output.field() + ", " + count + " x " + output.type() + ")";
   }
 }

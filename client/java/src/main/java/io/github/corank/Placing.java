@@ -11,6 +11,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.ToLongFunction;
 
 /** Gives the arrays of one call their places, and takes results from theirs. */
 final class Placing {
@@ -51,21 +52,30 @@ final class Placing {
 
   /** Bytes of results that come back, as far as they are known. */
   long toReceive() {
+    return sum(Task.Out::bytes);
+  }
+
+  /** The most bytes of results that come back, as far as that is known. */
+  long mostToReceive() {
+    return sum(Task.Out::mostBytes);
+  }
+
+  private long sum(ToLongFunction<Task.Out> bytesOf) {
     long sum = 0;
     for (Step step : steps) {
       for (int at = 0; at < step.task().outputs.size(); ++at) {
-        long bytes = step.keptAt(at) == null ? step.task().outputs.get(at).bytes() : 0;
+        long bytes = step.keptAt(at) == null ? bytesOf.applyAsLong(step.task().outputs.get(at)) : 0;
         sum = sum + bytes < 0 ? Long.MAX_VALUE : sum + bytes;
       }
     }
     return sum;
   }
 
-  /** Whether the length of every result that comes back is known. */
+  /** Whether it is known how long every result that comes back is at most. */
   boolean isReceiveKnown() {
     for (Step step : steps) {
       for (int at = 0; at < step.task().outputs.size(); ++at) {
-        if (step.keptAt(at) == null && step.task().outputs.get(at).count() < 0) {
+        if (step.keptAt(at) == null && step.task().outputs.get(at).most() < 0) {
           return false;
         }
       }
@@ -135,16 +145,18 @@ final class Placing {
   }
 
   private static boolean isLarge(Task.Out out) {
-    return out.count() < 0 || out.bytes() > SMALL_BYTES;
+    return out.most() < 0 || out.mostBytes() > SMALL_BYTES;
   }
 
   /** The results of one operator, in the order of its outputs; null: it stayed on the server. */
   List<Elements> results(Step step, OperationResult answer) {
     List<Elements> made = new ArrayList<>();
+    step.task().counts = new long[step.task().outputs.size()];
     for (int at = 0; at < step.task().outputs.size(); ++at) {
       Task.Out out = step.task().outputs.get(at);
       Array found = out.found().apply(answer);
       check(out, found);
+      step.task().counts[at] = found.getCount();
       Sink sink = streamed.get(out);
       if (step.keptAt(at) != null) {
         made.add(null);
@@ -182,12 +194,14 @@ final class Placing {
               + ", not of "
               + out.type());
     }
-    if (found.hasCount() && out.count() >= 0 && found.getCount() != out.count()) {
+    boolean isOther = out.count() >= 0 && found.getCount() != out.count();
+    boolean isTooLong = out.most() >= 0 && found.getCount() > out.most();
+    if (found.hasCount() && (isOther || isTooLong)) {
       throw new CorankException.Internal(
           "the server answered "
               + found.getCount()
               + " elements of "
-              + out.count()
+              + out.most()
               + " of "
               + out.field());
     }

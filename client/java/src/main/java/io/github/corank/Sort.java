@@ -92,7 +92,7 @@ public final class Sort extends Operator<SortResult> {
     long count = keys.count();
     if (limit != null) {
       request.setLimit(limit);
-      count = Math.max(0, Math.min(limit, count));
+      count = count < 0 ? -1 : Math.max(0, Math.min(limit, count));
     }
     task.pieces("keys", keys, request.getKeysBuilder());
     if (values != null) {

@@ -78,7 +78,7 @@ public final class SortColumns extends Operator<SortColumnsResult> {
     long count = rows;
     if (limit != null) {
       request.setLimit(limit);
-      count = Math.max(0, Math.min(limit, rows));
+      count = rows < 0 ? -1 : Math.max(0, Math.min(limit, rows));
     }
     for (int at = 0; at < columns.size(); ++at) {
       addColumn(task, request.addKeyColumnsBuilder(), at, count);
@@ -129,7 +129,7 @@ public final class SortColumns extends Operator<SortColumnsResult> {
           path + "offsets",
           message.getOffsetsDestinationBuilder(),
           column.offsets(),
-          count + 1,
+          count < 0 ? -1 : count + 1,
           found -> sorted(found, at, true));
     }
   }

@@ -24,6 +24,7 @@ final class Task {
    * A result.
    *
    * @param count its length; -1: the answer tells it
+   * @param most the most elements that it may have; -1: not known
    * @param inPieces whether the server makes it piece by piece from streams
    */
   record Out(
@@ -32,12 +33,21 @@ final class Task {
       ElementType type,
       int elementBytes,
       long count,
+      long most,
       boolean inPieces,
       Function<OperationResult, Array> found) {
     long bytes() {
-      return count <= 0
+      return bytesOf(count);
+    }
+
+    long mostBytes() {
+      return bytesOf(most);
+    }
+
+    private long bytesOf(long elements) {
+      return elements <= 0
           ? 0
-          : count > Long.MAX_VALUE / 512 ? Long.MAX_VALUE / 2 : count * elementBytes;
+          : elements > Long.MAX_VALUE / 512 ? Long.MAX_VALUE / 2 : elements * elementBytes;
     }
   }
 
@@ -45,6 +55,9 @@ final class Task {
   final Operation.Builder operation = Operation.newBuilder();
   final List<In> inputs = new ArrayList<>();
   final List<Out> outputs = new ArrayList<>();
+
+  /** The lengths of the outputs, once the answer has come. */
+  long[] counts;
 
   Task(Method<?, ?> method) {
     this.method = method;
@@ -61,7 +74,10 @@ final class Task {
 
   private void add(String field, Input value, Array.Builder slot, boolean inPieces) {
     Objects.requireNonNull(value, field);
-    slot.setType(value.type().wire()).setCount(value.count());
+    slot.setType(value.type().wire());
+    if (value.count() >= 0) {
+      slot.setCount(value.count());
+    }
     if (value.type() == ElementType.RECORD) {
       slot.setRecordBytes(value.elementBytes());
     }
@@ -85,7 +101,7 @@ final class Task {
       Input like,
       long count,
       Function<OperationResult, Array> found) {
-    outputs.add(new Out(field, destination, like.type(), like.elementBytes(), count, false, found));
+    add(field, destination, like.type(), like.elementBytes(), count, false, found);
   }
 
   void outputInPieces(
@@ -94,7 +110,7 @@ final class Task {
       Input like,
       long count,
       Function<OperationResult, Array> found) {
-    outputs.add(new Out(field, destination, like.type(), like.elementBytes(), count, true, found));
+    add(field, destination, like.type(), like.elementBytes(), count, true, found);
   }
 
   /** A result of positions, the greatest of which is known. */
@@ -105,7 +121,33 @@ final class Task {
       long count,
       boolean inPieces,
       Function<OperationResult, Array> found) {
-    ElementType type = greatest < 1L << 32 ? ElementType.UINT32 : ElementType.UINT64;
-    outputs.add(new Out(field, destination, type, type.bytes(), count, inPieces, found));
+    ElementType type = positionType(greatest);
+    add(field, destination, type, type.bytes(), count, inPieces, found);
+  }
+
+  /** A result whose length only the answer tells. */
+  void outputUpTo(
+      String field,
+      Destination.Builder destination,
+      ElementType type,
+      long most,
+      Function<OperationResult, Array> found) {
+    outputs.add(new Out(field, destination, type, type.bytes(), -1, most, false, found));
+  }
+
+  private void add(
+      String field,
+      Destination.Builder destination,
+      ElementType type,
+      int elementBytes,
+      long count,
+      boolean inPieces,
+      Function<OperationResult, Array> found) {
+    outputs.add(new Out(field, destination, type, elementBytes, count, count, inPieces, found));
+  }
+
+  /** The type of positions, the greatest of which is known. */
+  static ElementType positionType(long greatest) {
+    return greatest < 1L << 32 ? ElementType.UINT32 : ElementType.UINT64;
   }
 }

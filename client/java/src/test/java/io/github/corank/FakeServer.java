@@ -8,6 +8,8 @@ import io.github.corank.v1.ExecuteRequest;
 import io.github.corank.v1.ExecuteResponse;
 import io.github.corank.v1.GetServerInfoRequest;
 import io.github.corank.v1.GetServerInfoResponse;
+import io.github.corank.v1.GroupRequest;
+import io.github.corank.v1.GroupResponse;
 import io.github.corank.v1.SortRequest;
 import io.github.corank.v1.SortResponse;
 import io.grpc.Metadata;
@@ -38,6 +40,9 @@ final class FakeServer extends CorankServiceGrpc.CorankServiceImplBase implement
 
   /** Answers Sort number n, from 1; it may leave it without an answer. */
   BiConsumer<Integer, StreamObserver<SortResponse>> onSort;
+
+  /** Answers Group. */
+  BiConsumer<GroupRequest, StreamObserver<GroupResponse>> onGroup;
 
   /** Answers Execute. */
   Function<StreamObserver<ExecuteResponse>, StreamObserver<ExecuteRequest>> onExecute;
@@ -77,6 +82,11 @@ final class FakeServer extends CorankServiceGrpc.CorankServiceImplBase implement
     ((ServerCallStreamObserver<SortResponse>) answer).setOnCancelHandler(cancelled::countDown);
     sorts.add(request);
     onSort.accept(sorts.size(), answer);
+  }
+
+  @Override
+  public void group(GroupRequest request, StreamObserver<GroupResponse> answer) {
+    onGroup.accept(request, answer);
   }
 
   @Override

@@ -7,6 +7,9 @@ import io.github.corank.Column;
 import io.github.corank.Elements;
 import io.github.corank.Expand;
 import io.github.corank.Gather;
+import io.github.corank.Group;
+import io.github.corank.GroupOutput;
+import io.github.corank.GroupResult;
 import io.github.corank.Input;
 import io.github.corank.LoadBalance;
 import io.github.corank.LoadBalanceResult;
@@ -24,6 +27,7 @@ import io.github.corank.SortColumnsResult;
 import io.github.corank.SortResult;
 import io.github.corank.SortedColumn;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
@@ -66,6 +70,7 @@ final class Operators {
         expect("counts");
         yield new Made(LoadBalance.of(input("counts")), List.of("objects", "ranks"));
       }
+      case "group" -> group();
       default -> throw new IllegalStateException("no operator " + name);
     };
   }
@@ -256,6 +261,35 @@ final class Operators {
     return new Made(made, List.of("result"));
   }
 
+  private Made group() {
+    expect("keys", "values", "input", "order", "outputs");
+    Group made = Group.of(input("keys"));
+    if (given.has("values")) {
+      made.values(input("values"));
+    }
+    switch (text("input", "unsorted")) {
+      case "sorted" -> made.sorted();
+      case "runs" -> made.runs();
+      default -> {}
+    }
+    if (isDescending()) {
+      made.descending();
+    }
+    EnumSet<GroupOutput> outputs = EnumSet.of(GroupOutput.KEYS, GroupOutput.COUNTS);
+    if (given.has("outputs")) {
+      outputs.clear();
+      given
+          .getAsJsonArray("outputs")
+          .forEach(
+              each ->
+                  outputs.add(GroupOutput.valueOf(each.getAsString().toUpperCase(Locale.ROOT))));
+      GroupOutput[] all = outputs.toArray(GroupOutput[]::new);
+      made.outputs(all[0], all);
+    }
+    return new Made(
+        made, outputs.stream().map(each -> each.name().toLowerCase(Locale.ROOT)).toList());
+  }
+
   /** The results of an operator that came back, by name. */
   static JsonObject results(Object result, List<String> names, boolean digest) {
     JsonObject made = new JsonObject();
@@ -275,6 +309,13 @@ final class Operators {
     } else if (result instanceof LoadBalanceResult balance) {
       add(made, "objects", balance.objects(), digest);
       add(made, "ranks", balance.ranks(), digest);
+    } else if (result instanceof GroupResult group) {
+      add(made, "keys", group.keys(), digest);
+      add(made, "counts", group.counts(), digest);
+      add(made, "firsts", group.firsts(), digest);
+      add(made, "sums", group.sums(), digest);
+      add(made, "minima", group.minima(), digest);
+      add(made, "maxima", group.maxima(), digest);
     } else {
       add(made, names.get(0), (Elements) result, digest);
     }
@@ -296,7 +337,7 @@ final class Operators {
 
   private static void add(JsonObject made, String name, Elements elements, boolean digest) {
     if (elements != null) {
-      boolean isIndex = Set.of("indices", "objects", "ranks", "positions").contains(name);
+      boolean isIndex = Set.of("indices", "objects", "ranks", "positions", "firsts").contains(name);
       made.add(name, Arrays.json(elements, isIndex, digest));
     }
   }
