@@ -25,6 +25,7 @@ mod client;
 mod connect;
 mod element;
 mod error;
+mod groups;
 mod kept;
 mod operators;
 mod perform;
@@ -38,9 +39,11 @@ pub use chain::{Chain, Link, Links};
 pub use client::{Client, ConnectOptions, Health};
 pub use element::{Key, Value};
 pub use error::{Error, Result};
+pub use groups::Groups;
 pub use kept::{KeptArray, KeptArrays, Store};
 pub use operators::{Column, Destination, SortedColumn, SortedColumns};
 pub use request::{FromResults, Place, Priority, Progress, Request, Stats};
+pub use v1::{GroupInput, GroupOutput};
 
 /// The messages and stubs of the contract.
 #[allow(missing_docs, clippy::all, rustdoc::all)]

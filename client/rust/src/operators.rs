@@ -77,7 +77,7 @@ impl FromResults for SortedColumns {
     }
 }
 
-fn kind(array: &Array<'_>) -> (ElementType, u32) {
+pub(crate) fn kind(array: &Array<'_>) -> (ElementType, u32) {
     (array.kind, array.record_bytes)
 }
 
@@ -100,7 +100,7 @@ fn total(counts: &Array<'_>) -> Result<(Option<usize>, Option<usize>)> {
     Ok((Some(sum), Some(greatest)))
 }
 
-fn checked<'a>(field: &str, array: Array<'a>) -> Result<Array<'a>> {
+pub(crate) fn checked<'a>(field: &str, array: Array<'a>) -> Result<Array<'a>> {
     crate::array::checked_width(array.kind, array.record_bytes).map_err(|error| error.blame(field))?;
     Ok(array)
 }

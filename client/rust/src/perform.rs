@@ -29,7 +29,7 @@ const MOST_STREAMS: usize = 1024;
 type OnStats<'a> = Option<&'a (dyn Fn(Stats) + Send + Sync + 'a)>;
 
 fn is_large(output: &Output) -> bool {
-    output.bytes().is_none_or(|bytes| bytes > SMALL_BYTES)
+    output.most_bytes().is_none_or(|bytes| bytes > SMALL_BYTES)
 }
 
 /// Does the tasks in one call, in their order. `is_chain`: by Execute in any case. Returns the results of each.
@@ -53,8 +53,8 @@ pub(crate) async fn perform(
     }
     let send: usize = tasks.iter().flat_map(|task| &task.inputs).map(|leaf| leaf.array.bytes_here()).sum();
     let here = || tasks.iter().flat_map(|task| &task.outputs).filter(|output| output.kept.is_none());
-    let receive = here().map(|output| output.bytes().unwrap_or(0)).fold(0usize, usize::saturating_add);
-    let is_known = here().all(|output| output.count.is_some());
+    let receive = here().map(|output| output.most_bytes().unwrap_or(0)).fold(0usize, usize::saturating_add);
+    let is_known = here().all(|output| output.most_bytes().is_some());
     if receive > isize::MAX as usize {
         let text = "the result has more bytes than this machine can address";
         return Err(named(Error::new(tonic::Code::ResourceExhausted, text)));
@@ -276,7 +276,8 @@ fn read(output: &Output, answered: &mut Answered, sinks: &[Sink]) -> Result<Name
     let told = header.count.map(usize::try_from).transpose();
     let told = told.map_err(|_| Error::internal(format!("the server answered {name} with a negative count")))?;
     let wrong = |count: usize| {
-        Error::internal(format!("the server answered {count} elements of {name}, not {:?}", output.count))
+        let expected = output.count.or(output.most);
+        Error::internal(format!("the server answered {count} elements of {name}, not {expected:?}"))
     };
     let place = header.place.take();
     let (count, data) = match (&output.kept, output.stream, place) {
@@ -299,7 +300,7 @@ fn read(output: &Output, answered: &mut Answered, sinks: &[Sink]) -> Result<Name
             (bytes.len() / width, Data::Shared(bytes))
         }
     };
-    if output.count.is_some_and(|expected| expected != count) {
+    if output.count.is_some_and(|expected| expected != count) || output.most.is_some_and(|most| count > most) {
         return Err(wrong(count));
     }
     Ok((name.clone(), arrived(&header, count, data)))

@@ -129,9 +129,9 @@ impl<'a, R> Request<'a, R> {
         self
     }
 
-    /// Orders greatest first. Equal keys keep the order of their input. Of sorts, merge and search.
+    /// Orders greatest first. Equal keys keep the order of their input. Of sorts, merge, search and group.
     pub fn descending(self) -> Self {
-        self.with("order", &["Sort", "Merge", "Search"], |task| {
+        self.with("order", &["Sort", "Merge", "Search", "Group"], |task| {
             if task.arguments.columns.is_empty() {
                 task.arguments.descending = true;
                 return Ok(());

@@ -21,6 +21,7 @@ pub(crate) enum Method {
     ScatterIntervals,
     LoadBalance,
     Search,
+    Group,
 }
 
 impl Method {
@@ -35,6 +36,7 @@ impl Method {
             Self::ScatterIntervals => "ScatterIntervals",
             Self::LoadBalance => "LoadBalance",
             Self::Search => "Search",
+            Self::Group => "Group",
         }
     }
 
@@ -74,6 +76,8 @@ pub(crate) struct Output {
     pub record_bytes: u32,
     /// `None`: not known before the answer.
     pub count: Option<usize>,
+    /// The most elements, where only the answer tells their number; `None`: not known either.
+    pub most: Option<usize>,
     /// It is UINT32 or UINT64, as the answer says; `kind` is what it is at most.
     pub is_position: bool,
     pub make: MakeBuffer,
@@ -89,6 +93,11 @@ impl Output {
 
     pub fn bytes(&self) -> Option<usize> {
         self.count.map(|count| count.saturating_mul(self.width()))
+    }
+
+    /// The most bytes that it may have.
+    pub fn most_bytes(&self) -> Option<usize> {
+        self.count.or(self.most).map(|count| count.saturating_mul(self.width()))
     }
 
     fn destination(&self) -> Option<v1::Destination> {
@@ -116,6 +125,8 @@ pub(crate) struct Arguments {
     pub destination_count: Option<i64>,
     /// Of sorts by columns: whether each is descending.
     pub columns: Vec<bool>,
+    pub group_input: v1::GroupInput,
+    pub group_outputs: Vec<v1::GroupOutput>,
 }
 
 pub(crate) struct Task<'a> {
@@ -143,6 +154,7 @@ impl<'a> Task<'a> {
             kind: like.0,
             record_bytes: like.1,
             count,
+            most: None,
             is_position: false,
             make: A::make_buffer().0,
             kept: None,
@@ -311,6 +323,20 @@ impl<'a> Task<'a> {
                 order: order(arguments.descending),
                 assume_sorted: arguments.assume_sorted,
                 destination: self.destination("positions"),
+                options,
+            }),
+            Method::Group => Operation::Group(v1::GroupRequest {
+                keys: self.array("keys"),
+                values: self.array("values"),
+                input: arguments.group_input.into(),
+                order: if arguments.descending { order(true) } else { 0 }, // runs have none
+                outputs: arguments.group_outputs.iter().map(|output| i32::from(*output)).collect(),
+                keys_destination: self.destination("keys"),
+                counts_destination: self.destination("counts"),
+                firsts_destination: self.destination("firsts"),
+                sums_destination: self.destination("sums"),
+                minima_destination: self.destination("minima"),
+                maxima_destination: self.destination("maxima"),
                 options,
             }),
         }

@@ -5,7 +5,7 @@ use std::{
     pin::Pin,
     sync::{
         atomic::{AtomicUsize, Ordering},
-        Arc,
+        Arc, Mutex,
     },
     time::Duration,
 };
@@ -15,7 +15,7 @@ use corank::{
         corank_service_server::{CorankService, CorankServiceServer},
         *,
     },
-    Client, ConnectOptions,
+    Client, ConnectOptions, Positions,
 };
 use tokio::net::TcpListener;
 use tokio_stream::{wrappers::TcpListenerStream, Stream};
@@ -46,7 +46,11 @@ struct Fake {
     mode: Mode,
     calls: Arc<AtomicUsize>,
     running: Arc<AtomicUsize>,
+    grouped: Grouped,
 }
+
+/// How the last Group was asked: its input, its order, and whether it had values.
+type Grouped = Arc<Mutex<Option<(GroupInput, SortOrder, bool)>>>;
 
 macro_rules! unimplemented_methods {
     ($($name:ident: $request:ty => $response:ty),*) => {$(
@@ -82,18 +86,70 @@ impl CorankService for Fake {
         Ok(Response::new(SortResponse { keys: Some(keys), ..SortResponse::default() }))
     }
 
-    async fn execute(&self, _: Request<Streaming<ExecuteRequest>>) -> Result<Response<Answers>, Status> {
+    async fn execute(&self, request: Request<Streaming<ExecuteRequest>>) -> Result<Response<Answers>, Status> {
         self.calls.fetch_add(1, Ordering::SeqCst);
+        let first = request.into_inner().message().await?.and_then(|request| request.part);
+        let plan = match first {
+            Some(execute_request::Part::Plan(plan)) => plan,
+            _ => return Err(Status::invalid_argument("plan: is not there")),
+        };
+        if let Some(operation::Operation::Group(_)) = &plan.operations[0].operation {
+            let counts = [199_999i64, 1].map(i64::to_le_bytes).concat();
+            let chunk = ArrayChunk { stream_id: 0, first_element: 0, data: counts.into() };
+            let counts = Some(Array { r#type: ElementType::Int64.into(), count: Some(2), ..Array::default() });
+            let group = operation_result::Result::Group(GroupResponse { counts, ..GroupResponse::default() });
+            let result = execute_response::Part::Result(OperationResult { result: Some(group) });
+            let parts = [execute_response::Part::Chunk(chunk), result];
+            return Ok(Response::new(Box::pin(tokio_stream::iter(
+                parts.map(|part| Ok(ExecuteResponse { part: Some(part) })),
+            ))));
+        }
         let chunk = ArrayChunk { stream_id: 7, first_element: 0, data: vec![0; 4].into() };
         let answer = ExecuteResponse { part: Some(execute_response::Part::Chunk(chunk)) };
         Ok(Response::new(Box::pin(tokio_stream::once(Ok(answer)))))
+    }
+
+    /// Answers two groups: of the results that the request names, or one time where results are kept.
+    async fn group(&self, request: Request<GroupRequest>) -> Result<Response<GroupResponse>, Status> {
+        let request = request.into_inner();
+        if self.calls.fetch_add(1, Ordering::SeqCst) > 0 && request.keys_destination.is_some() {
+            return Err(Status::unavailable("gone"));
+        }
+        let inline = |kind: ElementType, bytes: Vec<u8>| {
+            let place = request.keys_destination.is_none().then(|| array::Place::InlineData(bytes.into()));
+            Some(Array { r#type: kind.into(), count: Some(2), record_bytes: 0, place })
+        };
+        let floats = |pair: [f32; 2]| inline(ElementType::Float32, pair.map(f32::to_le_bytes).concat());
+        let mut answer = GroupResponse::default();
+        for output in request.outputs() {
+            match output {
+                GroupOutput::Keys => answer.keys = inline(ElementType::Uint16, vec![1, 0, 3, 0]),
+                GroupOutput::Counts => {
+                    answer.counts = inline(ElementType::Int64, [1i64, 2].map(i64::to_le_bytes).concat())
+                }
+                GroupOutput::Firsts => answer.firsts = inline(ElementType::Uint32, vec![1, 0, 0, 0, 0, 0, 0, 0]),
+                GroupOutput::Sums => {
+                    answer.sums = inline(ElementType::Float64, [0.5f64, 2.5].map(f64::to_le_bytes).concat())
+                }
+                GroupOutput::Minima => answer.minima = floats([0.5, 1.0]),
+                _ => answer.maxima = floats([0.5, 1.5]),
+            }
+        }
+        let told = (request.input(), request.order(), request.values.is_some());
+        *self.grouped.lock().unwrap() = Some(told);
+        Ok(Response::new(answer))
     }
 
     async fn get_server_info(
         &self,
         _: Request<GetServerInfoRequest>,
     ) -> Result<Response<GetServerInfoResponse>, Status> {
-        let limits = ServerLimits { max_chunk_bytes: 1 << 20, max_parts: 64, ..ServerLimits::default() };
+        let limits = ServerLimits {
+            max_response_bytes: 1 << 20,
+            max_chunk_bytes: 1 << 20,
+            max_parts: 64,
+            ..ServerLimits::default()
+        };
         let places = vec!["inline".into(), "stream".into()];
         Ok(Response::new(GetServerInfoResponse { limits: Some(limits), places, ..GetServerInfoResponse::default() }))
     }
@@ -105,8 +161,7 @@ impl CorankService for Fake {
         gather_intervals: GatherIntervalsRequest => GatherIntervalsResponse,
         scatter_intervals: ScatterIntervalsRequest => ScatterIntervalsResponse,
         load_balance: LoadBalanceRequest => LoadBalanceResponse,
-        search: SearchRequest => SearchResponse,
-        group: GroupRequest => GroupResponse
+        search: SearchRequest => SearchResponse
     }
 }
 
@@ -114,16 +169,18 @@ struct Server {
     address: String,
     calls: Arc<AtomicUsize>,
     running: Arc<AtomicUsize>,
+    grouped: Grouped,
 }
 
 async fn serve(mode: Mode) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let (calls, running) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let fake = Fake { mode, calls: calls.clone(), running: running.clone() };
+    let grouped = Grouped::default();
+    let fake = Fake { mode, calls: calls.clone(), running: running.clone(), grouped: grouped.clone() };
     let served = tonic::transport::Server::builder().add_service(CorankServiceServer::new(fake));
     tokio::spawn(served.serve_with_incoming(TcpListenerStream::new(listener)));
-    Server { address, calls, running }
+    Server { address, calls, running, grouped }
 }
 
 #[tokio::test]
@@ -231,4 +288,61 @@ async fn refuses_arguments_before_any_call() {
     ];
     assert_eq!(wrong, ["counts", "counts", "keys", "keep", "allow_overlap", "algorithm"]);
     assert_eq!(server.calls.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn groups_return_the_results_that_are_named() {
+    let server = serve(Mode::Echo).await;
+    let client = Client::connect(&server.address).unwrap();
+    let (keys, values) = ([3u16, 1, 3], [1f32, 0.5, 1.5]);
+    let asked = || server.grouped.lock().unwrap().unwrap();
+    let counted = client.group(&keys).await.unwrap();
+    assert_eq!(counted.keys.unwrap().into_vec::<u16>().unwrap(), [1, 3]);
+    assert_eq!((counted.counts.unwrap(), counted.sums.is_none()), (vec![1, 2], true));
+    assert_eq!(asked(), (GroupInput::Unspecified, SortOrder::Unspecified, false));
+    let wanted = [GroupOutput::Maxima, GroupOutput::Sums, GroupOutput::Firsts];
+    let reduced = client.group(&keys).outputs(&wanted).values(&values).input(GroupInput::Sorted).await.unwrap();
+    assert_eq!(reduced.sums.unwrap().into_vec::<f64>().unwrap(), [0.5, 2.5]);
+    assert_eq!(reduced.maxima.unwrap().into_vec::<f32>().unwrap(), [0.5, 1.5]);
+    assert_eq!((reduced.firsts, reduced.keys.is_none()), (Some(Positions::U32(vec![1, 0])), true));
+    assert_eq!(asked(), (GroupInput::Sorted, SortOrder::Unspecified, true));
+    assert_eq!(client.unique(&keys).descending().await.unwrap(), [1, 3]);
+    assert_eq!(asked(), (GroupInput::Unspecified, SortOrder::Descending, false));
+    assert_eq!(client.run_length_encode(&keys).await.unwrap(), (vec![1, 3], vec![1, 2]));
+    assert_eq!(asked(), (GroupInput::Runs, SortOrder::Unspecified, false));
+}
+
+#[tokio::test]
+async fn kept_groups_are_not_found_twice() {
+    let server = serve(Mode::Echo).await;
+    let client = Client::connect(&server.address).unwrap();
+    let kept = client.unique(&[3u16, 1, 3]).keep(&["distinct"]).await.unwrap();
+    assert_eq!(kept[0].count, 2);
+    let error = client.unique(&[3u16, 1, 3]).keep(&["distinct"]).await.unwrap_err();
+    assert_eq!((error.code, error.attempts), (Code::Unavailable, 1), "{error}");
+}
+
+#[tokio::test]
+async fn groups_travel_in_chunks_if_one_for_each_key_would_not_fit_into_a_message() {
+    let server = serve(Mode::Echo).await;
+    let client = Client::connect(&server.address).unwrap();
+    let found = client.group(vec![0u8; 200_000]).outputs(&[GroupOutput::Counts]).await.unwrap();
+    assert_eq!(found.counts.unwrap(), [199_999, 1]);
+}
+
+#[tokio::test]
+async fn refuses_groups_that_cannot_be() {
+    let server = serve(Mode::Echo).await;
+    let client = Client::connect(&server.address).unwrap();
+    let error = client.unique(&[3u16]).await.unwrap_err();
+    assert_eq!(error.code, Code::Internal, "{error}");
+    assert!(error.message.contains("2 elements of keys"), "{error}");
+    let error = client.unique(&[3u32, 1]).await.unwrap_err();
+    assert_eq!(error.code, Code::Internal, "{error}");
+    let wrong = [
+        client.group(&[1]).outputs(&[]).await.err().unwrap().field,
+        client.group(&[1]).outputs(&[GroupOutput::Keys, GroupOutput::Unspecified]).await.err().unwrap().field,
+        client.group(&[1]).limit(1).await.err().unwrap().field,
+    ];
+    assert_eq!(wrong, ["outputs", "outputs[1]", "limit"]);
 }

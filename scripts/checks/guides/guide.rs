@@ -12,6 +12,7 @@ async fn NAME(client: &corank::Client) -> corank::Result<()> {
     let (from, to, counts) = (vec![0i64, 1, 2], vec![500i64, 0, 999], vec![1i64, 1, 1]);
     let offsets = from.clone();
     let (names, years) = (b"UB".to_vec(), vec![2001u16, 2003]);
+    let minutes = vec![7i32, 9];
     BLOCK
     Ok(())
 }

@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use corank::{Array, Client, Column, ConnectOptions, Error, Health, Link, Place, Priority, Progress, Request, Stats};
+use corank::{
+    Array, Client, Column, ConnectOptions, Error, GroupInput, GroupOutput, Health, Link, Place, Priority, Progress,
+    Request, Stats,
+};
 use serde_json::{json, Map, Value};
 
 type Named = Vec<(String, Array<'static>)>;
@@ -234,9 +237,45 @@ fn request<'a>(
             check(given, &["counts"]);
             client.load_balance(array("counts")?).named()
         }
+        "group" => {
+            check(given, &["keys", "values", "input", "order", "outputs"]);
+            let simple = !has("values") && !has("input") && given["outputs"] == json!(["keys"]);
+            let runs = !has("values") && given["input"] == "runs" && given["outputs"] == json!(["keys", "counts"]);
+            if simple {
+                client.unique(array("keys")?).named()
+            } else if runs {
+                client.run_length_encode(array("keys")?).named()
+            } else {
+                let mut request = client.group(array("keys")?);
+                if has("values") {
+                    request = request.values(array("values")?);
+                }
+                if let Some(input) = given["input"].as_str() {
+                    let name = format!("GROUP_INPUT_{}", input.to_uppercase());
+                    request = request.input(GroupInput::from_str_name(&name).expect("an input"));
+                }
+                if has("outputs") {
+                    let all: Vec<_> = group_outputs(given).iter().map(|name| output(name)).collect();
+                    request = request.outputs(&all);
+                }
+                request.named()
+            }
+        }
         other => panic!("the driver does not know the operator {other}"),
     };
     Ok(arguments(made, given))
+}
+
+/// The names of the results of a group.
+fn group_outputs(given: &Value) -> Vec<&str> {
+    let Some(named) = given["outputs"].as_array() else {
+        return vec!["keys", "counts"];
+    };
+    named.iter().map(|name| name.as_str().expect("a name")).collect()
+}
+
+fn output(name: &str) -> GroupOutput {
+    GroupOutput::from_str_name(&format!("GROUP_OUTPUT_{}", name.to_uppercase())).expect("an output")
 }
 
 /// Arguments that are no arrays.
@@ -274,6 +313,15 @@ fn keep<'a>(request: Request<'a, Named>, names: &Value, order: &[&str]) -> Reque
     let kept: Vec<&str> =
         order.iter().filter_map(|name| names.get(*name)).map(|name| name.as_str().expect("a name")).collect();
     request.keep(&kept).named()
+}
+
+/// The order in which the client takes names of results.
+fn order<'a>(operator: &str, given: &'a Value) -> Vec<&'a str> {
+    if operator == "group" {
+        group_outputs(given)
+    } else {
+        RESULTS.to_vec()
+    }
 }
 
 const RESULTS: [&str; 8] = ["keys", "values", "indices", "result", "objects", "ranks", "positions", "columns"];
@@ -318,7 +366,7 @@ fn results(found: &Named, digest: bool) -> Value {
     let mut all = Map::new();
     let mut columns: Vec<Value> = vec![];
     for (name, array) in found {
-        let is_position = ["indices", "objects", "ranks", "positions"].contains(&name.as_str());
+        let is_position = ["indices", "objects", "ranks", "positions", "firsts"].contains(&name.as_str());
         let value = arrays::answer(array, is_position, digest);
         if name.ends_with(".data") {
             columns.push(json!({"data": value}));
@@ -357,7 +405,7 @@ async fn call(client: &Client, command: &Value) -> Outcome {
     let source = Source { memory: &memory, links: &[] };
     let operator = command["operator"].as_str().expect("an operator");
     let made = request(client, &source, "a", operator, &command["arguments"])?;
-    let made = keep(made, &command["keep"], &RESULTS);
+    let made = keep(made, &command["keep"], &order(operator, &command["arguments"]));
     let mut made = options(made, &command["options"])?;
     let stats: Arc<Mutex<Stats>> = Arc::default();
     let progress: Arc<Mutex<Option<Progress>>> = Arc::default();
@@ -396,6 +444,7 @@ fn names(operator: &str, given: &Value) -> Vec<String> {
         "expand" => &["values"],
         "load_balance" => &["objects", "ranks"],
         "search" => &["positions"],
+        "group" => return group_outputs(given).into_iter().map(str::to_owned).collect(),
         _ => &["result"],
     };
     names.iter().map(|name| (*name).to_owned()).collect()
@@ -414,7 +463,7 @@ async fn chain(client: &Client, command: &Value) -> Outcome {
         let given = &operation["arguments"];
         let source = Source { memory: &memory, links: &links };
         let made = request(client, &source, &format!("a.{at}.arguments"), operator, given)?;
-        let mut made = keep(made, &operation["keep"], &RESULTS);
+        let mut made = keep(made, &operation["keep"], &order(operator, given));
         if at == 0 {
             made = options(made, &command["options"])?;
         }
