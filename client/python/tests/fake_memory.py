@@ -100,7 +100,7 @@ class Places:
         place, size = array.WhichOneof("place"), array.count * element_bytes(array)
         if place in (None, "inline_data"):
             return
-        if not array.HasField("count"):
+        if place != "stored" and not array.HasField("count"):
             raise Failure(grpc.StatusCode.INVALID_ARGUMENT, "count: is required")
         if place == "stream":
             data = call.came.pop(array.stream.stream_id, b"")
@@ -109,6 +109,9 @@ class Places:
             if array.stored.name not in table:
                 raise Failure(grpc.StatusCode.NOT_FOUND, f"no array {array.stored.name!r}")
             data = table[array.stored.name].inline_data
+            if not array.HasField("count"):
+                array.count = table[array.stored.name].count
+                size = len(data)
         else:
             data = bytes(self.range_of(getattr(array, place), size, element_bytes(array)))
         if len(data) != size:

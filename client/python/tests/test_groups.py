@@ -137,6 +137,30 @@ def test_dates_are_keys_and_values(client: corank.Client) -> None:
         client.group(days, values=times, results=["sums"])
 
 
+def test_a_chain_goes_on_with_groups(client: corank.Client) -> None:
+    keys = generator(6).integers(0, 40, 3000).astype(np.uint16)
+    with client.chain() as chain:
+        ordered = chain.sort(keys)
+        found = chain.group(ordered, values=ordered, results=["keys", "counts", "sums", "firsts"], arrangement="sorted")
+        assert "? x uint16" in repr(found.keys)
+        numbers, most_frequent = chain.sort(found.counts, values=found.keys, descending=True, limit=5)
+        again = chain.expand(found.keys, found.counts)
+        positions = chain.search(again, keys[:10])
+        merged = chain.merge([found.keys, ordered])
+        runs = chain.run_length_encode(again)
+    distinct, counts = np.unique(keys, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:5]
+    np.testing.assert_array_equal(most_frequent.result(), distinct[order])
+    np.testing.assert_array_equal(numbers.result(), counts[order])
+    np.testing.assert_array_equal(positions.result(), np.searchsorted(np.sort(keys), keys[:10]))
+    np.testing.assert_array_equal(merged.result(), np.sort(np.concatenate([distinct, keys])))
+    np.testing.assert_array_equal(runs[0].result(), distinct)
+    np.testing.assert_array_equal(runs[1].result(), counts)
+    np.testing.assert_array_equal(found.sums.result(), distinct.astype(np.uint64) * counts.astype(np.uint64))
+    np.testing.assert_array_equal(found.firsts.result(), np.searchsorted(np.sort(keys), distinct))
+    assert found.minima is None
+
+
 def test_out_and_keep_follow_the_order_of_the_results(client: corank.Client) -> None:
     out = (np.zeros(2, np.int64), np.zeros(2, np.int16))
     keys = np.array([4, 2, 4], np.int16)

@@ -214,10 +214,10 @@ def test_chain_refuses_what_it_cannot_do(fake: FakeServer, fake_client: corank.C
         with pytest.raises(corank.InvalidArgument, match="another chain"):
             chain.sort(other)
         assert not hasattr(chain, "sort_columns")
-        counts = chain.sort(np.arange(3))
-        with pytest.raises(corank.InvalidArgument, match="not known"):
-            chain.expand([1, 2, 3], counts)
-        for _ in range(14):
+        repeated = chain.expand([1, 2, 3], chain.sort(np.arange(3)))
+        with pytest.raises(corank.InvalidArgument, match="its number of rows is not known before the answer"):
+            chain.argsort_columns([repeated])
+        for _ in range(13):
             chain.sort([1])
         with pytest.raises(corank.InvalidArgument, match="at most 16"):
             chain.sort([1])

@@ -15,6 +15,7 @@ from corank._options import LinkOptions
 from corank._placing import Step
 from corank._task import Output, Task, leaves
 from corank._typed import PendingOperators
+from corank.v1 import array_pb2
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -35,12 +36,16 @@ class Pending(StoredArray):
     _temporary = True
 
     def __init__(self, chain: Chain, name: str, type_: int, output: Output, operator: str) -> None:
-        if output.count is None:
-            raise errors.InvalidArgument(f"chain: the length of {output.field} is not known before the answer")
-        super().__init__(chain._connection, name, type_, output.dtype, output.count)
+        super().__init__(chain._connection, name, type_, output.dtype, output.count or 0)
         self._chain, self._output, self._operator = chain, output, operator
         self._value: Any = None
         self._done = False
+
+    def _header(self) -> array_pb2.Array:
+        header = super()._header()
+        if self._output.count is None:  # the server knows it when it comes to the operator that takes this
+            header.ClearField("count")
+        return header
 
     def result(self) -> Any:
         """The array, or the handle of what keep= kept. Call it after the chain.
@@ -58,7 +63,8 @@ class Pending(StoredArray):
 
     def __repr__(self) -> str:
         state = "ready" if self._done else "stayed on the server" if self._chain._done else "not run"
-        what = f"{self._output.field} of {self._operator}, {self.count:,} x {NAMES.get(self._type, self.dtype)}"
+        count = "?" if self._output.count is None else f"{self.count:,}"
+        what = f"{self._output.field} of {self._operator}, {count} x {NAMES.get(self._type, self.dtype)}"
         return f"Pending({what}; {state})"
 
     def fetch(self, **options: Any) -> NDArray[Any]:
@@ -79,8 +85,8 @@ class Pending(StoredArray):
 class Chain(PendingOperators, options=LinkOptions, result="Pending"):
     """Operators that run one after the other on the server, in one call, made by `Client.chain`.
 
-    Its methods are the operators of Client except `sort_columns`, `sort_columns_with_indices`, and the operators that
-    find groups: `group`, `unique` and `run_length_encode`. Each returns Pendings in place of arrays.
+    Its methods are the operators of Client except `sort_columns` and `sort_columns_with_indices`. Each returns Pendings
+    in place of arrays.
     """
 
     def __init__(self, connection: Connection, options: ChainOptions) -> None:

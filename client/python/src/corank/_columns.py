@@ -129,6 +129,8 @@ def columns_request(
             parts = [part]
         order = operators.SORT_ORDER_DESCENDING if directions[at] else operators.SORT_ORDER_ASCENDING
         message = operators.KeyColumn(order=order)
+        if parts[-1].length is None:
+            raise InvalidArgument(f"{path}: its number of rows is not known before the answer", field=path)
         rows = parts[-1].header.count - (strings is not None)
         count = rows if limit is None else max(0, min(limit, rows))
         # The answer decides which strings a limit leaves, and so how many bytes.

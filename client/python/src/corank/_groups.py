@@ -58,7 +58,7 @@ class _Grouping:
         self.parts: list[Part] = [found.part]
         self._types = {"keys": (found.dtype, found.part.header.type), "counts": (np.dtype("<i8"), 0)}
         self._shifted = {"keys"} if found.is_shifted else set()
-        self._most = found.part.header.count
+        self._most = found.part.most
 
     def add_values(self, values: Input, dtype: DTypeLike | None) -> None:
         """Adds the values that the sums, minima and maxima are of.
@@ -78,7 +78,8 @@ class _Grouping:
 
     def task(self, index_dtype: DTypeLike | None, tupled: bool) -> Task:
         """The call; its result is a Groups, or, if not `tupled`, what `results` names, in that order."""
-        self._types["firsts"] = (server_index_dtype(self._most - 1), 0)
+        greatest = None if self._most is None else self._most - 1
+        self._types["firsts"] = (server_index_dtype(greatest or 0), 0)
         outputs = []
         for name in self.names:
             dtype, element_type = self._types[name]
@@ -93,7 +94,7 @@ class _Grouping:
                     None,
                     is_index,
                     wanted,
-                    self._most - 1 if is_index else None,
+                    greatest if is_index else None,
                     element_type,
                     most=self._most,
                 )
@@ -115,7 +116,7 @@ class _Grouping:
 
 
 class GroupOperators(Operators[A]):
-    """Operators whose number of results only the answer tells; a chain does not take them."""
+    """Operators that find groups of equal keys. Only the answer tells how many there are."""
 
     def group(
         self,

@@ -46,13 +46,13 @@ def _check_reach(source: OutgoingArray, counts: OutgoingArray) -> None:
     Raises:
         InvalidArgument: a count is more than the length of the source.
     """
-    if counts.data is None:
+    if counts.data is None or source.length is None:
         return
     found = np.frombuffer(counts.data, np.int64)
-    if found.size and found.max() > source.header.count:
+    if found.size and found.max() > source.length:
         at = int(found.argmax())
         raise InvalidArgument(
-            f"counts[{at}]: {found[at]:,} elements, more than the {source.header.count:,} of the source",
+            f"counts[{at}]: {found[at]:,} elements, more than the {source.length:,} of the source",
             field=f"counts[{at}]",
         )
 
@@ -85,10 +85,11 @@ class IntervalOperators(Operators[A]):
         """
         part, dtype = conversion.values("values", values)
         request, response = operators.ExpandIntervalsRequest(), operators.ExpandIntervalsResponse
-        parts = [part, conversion.integers("counts", counts, part.header.count)]
-        if part.header.count != parts[1].header.count:
+        parts = [part, conversion.integers("counts", counts, part.length)]
+        lengths = part.length, parts[1].length
+        if None not in lengths and lengths[0] != lengths[1]:
             raise InvalidArgument(
-                f"counts: {parts[1].header.count:,} for {part.header.count:,} values; each value needs one",
+                f"counts: {lengths[1]:,} for {lengths[0]:,} values; each value needs one",
                 field="counts",
             )
         total = _total(parts[1])
@@ -133,10 +134,10 @@ class IntervalOperators(Operators[A]):
             part,
             offsets,
             conversion.integers("destination_offsets", destination_offsets),
-            conversion.integers("counts", counts, offsets.header.count),
+            conversion.integers("counts", counts, offsets.length),
             *self._destination(request, destination, dtype),
         ]
-        count = request.destination_count if request.HasField("destination_count") else parts[-1].header.count
+        count = request.destination_count if request.HasField("destination_count") else parts[-1].length
         outputs = [Output("result", request, "result_destination", dtype, count, element_type=part.header.type)]
         response = operators.MoveIntervalsResponse
         task = Task("MoveIntervals", "move_intervals", request, parts, outputs, response, one)
@@ -160,7 +161,7 @@ class IntervalOperators(Operators[A]):
         """
         part, dtype = conversion.values("source", source)
         offsets = conversion.integers("source_offsets", source_offsets)
-        parts = [part, offsets, conversion.integers("counts", counts, offsets.header.count)]
+        parts = [part, offsets, conversion.integers("counts", counts, offsets.length)]
         _check_reach(part, parts[2])
         request, response = operators.GatherIntervalsRequest(), operators.GatherIntervalsResponse
         total = _total(parts[2])
@@ -201,10 +202,10 @@ class IntervalOperators(Operators[A]):
         parts = [
             part,
             offsets,
-            conversion.integers("counts", counts, offsets.header.count),
+            conversion.integers("counts", counts, offsets.length),
             *self._destination(request, destination, dtype),
         ]
-        count = request.destination_count if request.HasField("destination_count") else parts[-1].header.count
+        count = request.destination_count if request.HasField("destination_count") else parts[-1].length
         outputs = [Output("result", request, "result_destination", dtype, count, element_type=part.header.type)]
         response = operators.ScatterIntervalsResponse
         task = Task("ScatterIntervals", "scatter_intervals", request, parts, outputs, response, one)
@@ -229,9 +230,9 @@ class IntervalOperators(Operators[A]):
         """
         part, request = conversion.integers("counts", counts), operators.LoadBalanceRequest()
         total = _total(part)
-        server_dtype = server_index_dtype(max(part.header.count, total or 0) - 1)
+        server_dtype = server_index_dtype(max(part.most or 0, total or 0) - 1)
         wanted = None if index_dtype is None else np.dtype(index_dtype)
-        greatest = {"objects": part.header.count - 1, "ranks": _greatest_rank(part)}
+        greatest = {"objects": None if part.most is None else part.most - 1, "ranks": _greatest_rank(part)}
         outputs = [
             Output(field, request, f"{field}_destination", server_dtype, total, True, wanted, most)
             for field, most in greatest.items()

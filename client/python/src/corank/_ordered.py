@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Literal
 
@@ -32,9 +32,29 @@ def _order(descending: bool) -> Any:
     return operators.SORT_ORDER_DESCENDING if descending else operators.SORT_ORDER_ASCENDING
 
 
-def indices_output(field: str, request: Any, destination: str, count: int | None, greatest: int, dtype: Any) -> Output:
+def indices_output(
+    field: str,
+    request: Any,
+    destination: str,
+    count: int | None,
+    greatest: int | None,
+    dtype: Any,
+    most: int | None = None,
+) -> Output:
     wanted = None if dtype is None else np.dtype(dtype)
-    return Output(field, request, destination, server_index_dtype(greatest), count, True, wanted, greatest)
+    server_dtype = server_index_dtype(greatest or 0)
+    return Output(field, request, destination, server_dtype, count, True, wanted, greatest, most=most)
+
+
+def _limited(rows: int | None, limit: int | None) -> int | None:
+    """The rows that a limit leaves."""
+    return rows if rows is None or limit is None else max(0, min(limit, rows))
+
+
+def _sum(lengths: Iterable[int | None]) -> int | None:
+    """The sum; None if one is not known."""
+    found = list(lengths)
+    return None if None in found else sum(length or 0 for length in found)
 
 
 @dataclass(frozen=True)
@@ -45,9 +65,12 @@ class _Sorting:
     parts: list[Part]
     outputs: list[Output]
     """The outputs of the keys."""
-    rows: int
-    count: int
-    """Elements of each output."""
+    count: int | None
+    """Elements of each output; None: not known before the answer, and ..."""
+    most: int | None
+    """... at most so many."""
+    greatest: int | None
+    """The greatest position."""
     keys: Callable[[Sequence[Any]], Any]
     """The sorted keys, of the results that `outputs` give."""
     is_shifted: bool
@@ -58,7 +81,9 @@ class _Sorting:
 
     def indices(self, dtype: Any) -> Output:
         """The positions of the keys as another output."""
-        return indices_output("indices", self.request, "indices_destination", self.count, self.rows - 1, dtype)
+        return indices_output(
+            "indices", self.request, "indices_destination", self.count, self.greatest, dtype, self.most
+        )
 
 
 def _sorting(
@@ -80,11 +105,11 @@ def _sorting(
     parts: list[Part] = [part]
     if segments is not None:
         parts.append(conversion.integers("segment_offsets", segments))
-    rows = part.header.count
-    count = rows if limit is None else max(0, min(limit, rows))
-    ordered = Output("keys", request, "keys_destination", key_dtype, count, element_type=part.header.type)
+    count, most = _limited(part.length, limit), _limited(part.most, limit)
+    ordered = Output("keys", request, "keys_destination", key_dtype, count, element_type=part.header.type, most=most)
+    greatest = None if part.most is None else part.most - 1
     finish = _restored_one if is_shifted else one
-    return _Sorting(request, parts, [ordered], rows, count, finish, is_shifted)
+    return _Sorting(request, parts, [ordered], count, most, greatest, finish, is_shifted)
 
 
 def _sorting_text(
@@ -106,7 +131,7 @@ def _sorting_text(
     def finish(results: Sequence[Any]) -> Any:
         return sorted_columns(columns, results)[0]
 
-    return _Sorting(request, [column.part], column.outputs, column.rows, count, finish, False)
+    return _Sorting(request, [column.part], column.outputs, count, count, column.rows - 1, finish, False)
 
 
 def _sort(
@@ -182,7 +207,13 @@ class OrderedOperators(Operators[A]):
             return self._array(_sort(plan, plan.parts, plan.outputs, plan.keys), options)
         part, value_dtype = conversion.values("values", values)
         moved = Output(
-            "values", plan.request, "values_destination", value_dtype, plan.count, element_type=part.header.type
+            "values",
+            plan.request,
+            "values_destination",
+            value_dtype,
+            plan.count,
+            element_type=part.header.type,
+            most=plan.most,
         )
         return self._pair(_sort(plan, [*plan.parts, part], [*plan.outputs, moved], plan.keys_and_last), options)
 
@@ -340,9 +371,10 @@ class OrderedOperators(Operators[A]):
         found = _of_one_order([(f"keys[{at}]", array, dtype) for at, array in enumerate(keys)])
         self._one_dtype("keys", [each.dtype for each in found])
         parts = [each.part._replace(field="keys") for each in found]
-        count, (first, key_dtype, is_shifted) = sum(part.header.count for part in parts), found[0]
+        count, most = _sum(part.length for part in parts), _sum(part.most for part in parts)
+        first, key_dtype, is_shifted = found[0]
         outputs = [
-            Output("keys", request, "keys_destination", key_dtype, count, element_type=first.header.type),
+            Output("keys", request, "keys_destination", key_dtype, count, element_type=first.header.type, most=most),
         ]
         if values is not None:
             if len(values) != len(keys):
@@ -354,7 +386,15 @@ class OrderedOperators(Operators[A]):
             parts += [part for part, _ in moved]
             first, value_dtype = moved[0]
             outputs.append(
-                Output("values", request, "values_destination", value_dtype, count, element_type=first.header.type)
+                Output(
+                    "values",
+                    request,
+                    "values_destination",
+                    value_dtype,
+                    count,
+                    element_type=first.header.type,
+                    most=most,
+                )
             )
         response = operators.MergeResponse
         if values is None:
@@ -414,8 +454,8 @@ class OrderedOperators(Operators[A]):
         request = operators.SearchRequest(
             bound=choice("side", side, _SIDES), order=_order(descending), assume_sorted=assume_sorted
         )
-        greatest, count = sorted_part.header.count, needle_part.header.count
-        positions = indices_output("positions", request, "destination", count, greatest, index_dtype)
+        count, most = needle_part.length, needle_part.most
+        positions = indices_output("positions", request, "destination", count, sorted_part.most, index_dtype, most)
         parts = [sorted_part, needle_part]
         finish = _first if is_scalar else one
         task = Task("Search", "search", request, parts, [positions], operators.SearchResponse, finish)

@@ -39,7 +39,7 @@ class Output:
     element_type: int = 0
     """ELEMENT_TYPE, where `dtype` alone does not say it: of keys such as bfloat16."""
     most: int | None = None
-    """The elements for which the server wants room, if `count` is not known; None: not known either."""
+    """The most elements, for which the server wants room, if `count` is not known; None: not known either."""
 
     def __post_init__(self) -> None:
         if self.as_dtype is not None:

@@ -25,5 +25,5 @@ class ArrayOperators(
     """Operators that return arrays."""
 
 
-class PendingOperators(OrderedOperators[Any], IntervalOperators[Any]):
+class PendingOperators(OrderedOperators[Any], GroupOperators[Any], IntervalOperators[Any]):
     """Operators that return Pendings."""

@@ -5,7 +5,7 @@ The order of the overloads of an operator: NumPy arrays, arrays on the GPU, list
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -1058,3 +1058,44 @@ class PendingOperators(Operators[Pending]):
         out: Any = None,
         keep: str | Sequence[str] | None = None,
     ) -> LoadBalance: ...
+    def group(
+        self,
+        keys: Input,
+        *,
+        values: Input | None = None,
+        results: Sequence[GroupResult] = ...,
+        arrangement: GroupArrangement = ...,
+        descending: bool = False,
+        dtype: DTypeLike | None = None,
+        value_dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike | None = ...,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> _PendingGroups: ...
+    def unique(
+        self,
+        keys: Input,
+        *,
+        descending: bool = False,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    def run_length_encode(
+        self,
+        keys: Input,
+        *,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> tuple[Pending, Pending]: ...
+
+class _PendingGroups(NamedTuple):
+    """The Groups of a chain."""
+
+    keys: Pending = ...
+    counts: Pending = ...
+    firsts: Pending = ...
+    sums: Pending = ...
+    minima: Pending = ...
+    maxima: Pending = ...

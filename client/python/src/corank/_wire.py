@@ -36,6 +36,17 @@ class OutgoingArray(NamedTuple):
     data: memoryview | None  # the bytes; None: the header says where they are, or `held` does
     held: Any = None  # an array on the GPU, to be registered before the header can say where it is
 
+    @property
+    def length(self) -> int | None:
+        """Its number of elements; None: not known before the answer."""
+        return self.header.count if self.header.HasField("count") else None
+
+    @property
+    def most(self) -> int | None:
+        """The most elements that it may have; None: not known before the answer."""
+        most: int | None = self.length if self.header.HasField("count") else self.held._output.room
+        return most
+
 
 class OutgoingMessage(NamedTuple):
     """A part of a request that holds arrays itself."""
