@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-POSITIONS = ("indices", "objects", "ranks", "positions")
+POSITIONS = ("indices", "objects", "ranks", "positions", "firsts")
 _INTEGER = re.compile(r"(u?)int(8|16|32|64)")
 
 

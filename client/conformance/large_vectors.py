@@ -117,6 +117,13 @@ def larger() -> Iterator[Vector]:
             )
         yield from _with_values(place, needs, options)
         yield from _intervals(place, needs, options)
+        yield _grouped(
+            f"{place}/group",
+            ["group", "integers", *needs],
+            (hashed("uint16", 5, 60_000), hashed("int32", 6, 60_000)),
+            ("keys", "counts", "firsts", "sums", "minima", "maxima"),
+            options,
+        )
 
 
 def _with_values(place: str, needs: list[str], options: Vector) -> Iterator[Vector]:
@@ -237,6 +244,53 @@ def _intervals(place: str, needs: list[str], options: Vector) -> Iterator[Vector
         {"result": digest(moved, source)},
         options,
     )
+
+
+def _grouped(
+    name: str,
+    needs: list[str],
+    arrays: tuple[tuple[Vector, Elements], tuple[Vector, Elements]],
+    outputs: tuple[str, ...],
+    options: Vector,
+    **rest: Any,
+) -> Vector:
+    """Group of unsigned keys and INT32 values."""
+    (told, keys), (told_values, bits) = arrays
+    order = argsort(told["type"], keys)
+    ordered, values = keys[order], bits.view("<i4")[order]
+    heads = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    long = {"type": "int64"}
+    found = {
+        "keys": digest(ordered[heads], told),
+        "counts": digest(np.diff(np.append(heads, len(keys))), long),
+        "firsts": digest(order[heads]),
+        "sums": digest(np.add.reduceat(values.astype("<i8"), heads), long),
+        "minima": digest(np.minimum.reduceat(values, heads), told_values),
+        "maxima": digest(np.maximum.reduceat(values, heads), told_values),
+    }
+    arguments = {"keys": told, "values": told_values, "outputs": list(outputs)}
+    return call(name, "group", needs, arguments, {each: found[each] for each in outputs}, options, **rest)
+
+
+def groups() -> Iterator[Vector]:
+    """Results that are much shorter than the room that the server plans for them."""
+    few = (hashed("uint8", 3, 1 << 20), hashed("int32", 4, 1 << 20))
+    needs = ["group", "streams", "integers"]
+    yield _grouped("stream/group_of_few", needs, few, ("sums", "keys", "firsts"), {"place": "stream", "connections": 1})
+    yield _grouped(
+        "parts/group",
+        ["parts", *needs],
+        few,
+        ("keys", "counts", "minima"),
+        {"place": "stream", "connections": 3},
+        server="faults",
+        faults=[],
+        calls={"Execute": 3},
+        connections=3,
+    )
+    # The request fits into a message of this server. So do the results, but one group for each key would not.
+    fitting = (hashed("uint8", 5, 10_000), hashed("int32", 6, 10_000))
+    yield _grouped("stream/group_chosen", needs, fitting, ("keys", "sums"), {}, server="limited")
 
 
 def many_chunks() -> Iterator[Vector]:

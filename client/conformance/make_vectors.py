@@ -21,6 +21,7 @@ import answer_vectors
 import connect_vectors
 import error_vectors
 import fault_vectors
+import group_vectors
 import interval_vectors
 import kept_vectors
 import large_vectors
@@ -43,8 +44,10 @@ def files() -> dict[str, list[Vector]]:
             *interval_vectors.moves(),
             *interval_vectors.load_balances(),
         ],
+        "group": list(group_vectors.every()),
         "large": [
             *large_vectors.larger(),
+            *large_vectors.groups(),
             *large_vectors.many_chunks(),
             *large_vectors.progress(),
             *large_vectors.shared_memory(),

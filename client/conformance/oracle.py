@@ -10,6 +10,7 @@ import base64
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -157,6 +158,50 @@ def load_balance(counts: Sequence[int]) -> tuple[list[int], list[int]]:
     """The object of each item, and the item's rank there."""
     items = [(thing, at) for thing, count in enumerate(counts) for at in range(count)]
     return [thing for thing, _ in items], [at for _, at in items]
+
+
+def groups(keys: Array, order: Sequence[int]) -> list[list[int]]:
+    """The positions of each group: of the runs of equal keys, when the keys are taken in this order."""
+    found: list[list[int]] = []
+    for at in order:
+        here = rank(keys.type, keys.items[at], False)
+        if found and here == rank(keys.type, keys.items[found[-1][0]], False):
+            found[-1].append(at)
+        else:
+            found.append([at])
+    return found
+
+
+def sums(values: Array, members: Sequence[Sequence[int]]) -> Array:
+    """The sum of the values of each group, in 64 bits."""
+    totals = [[value_of(values.type, values.items[at]) for at in group] for group in members]
+    if values.type in INTEGERS:
+        return numbers("int64" if values.type.startswith("int") else "uint64", [int(sum(each)) for each in totals])
+    return Array("float64", [_float_sum(each) for each in totals])
+
+
+def _float_sum(values: Sequence[float]) -> bytes:
+    total = -0.0
+    for value in values:
+        total += value
+    if total != total:
+        return struct.pack("<Q", 0x7FF8 << 48)  # processors make different NaNs, so every engine answers this one
+    finite = [Fraction(value) for value in values if abs(value) != float("inf")]
+    unit = max((each.denominator for each in finite), default=1)
+    assert sum(map(abs, finite)) * unit <= 1 << 53, "the sum depends on the order of the additions"
+    return struct.pack("<d", total)
+
+
+def extremes(values: Array, members: Sequence[Sequence[int]], greatest: bool) -> Array:
+    """The least or the greatest value of each group, with one bit pattern for all zeros and one for all NaNs."""
+    found = []
+    for group in members:
+        chosen = (max if greatest else min)(group, key=lambda at: rank(values.type, values.items[at], False))
+        item, value = values.items[chosen], value_of(values.type, values.items[chosen])
+        if value != value:
+            item = bytes([0xFF] * (values.width - 1) + [0x7F])
+        found.append(bytes(values.width) if value == 0 else item)
+    return values.like(found)
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,30 @@ void ReadColumns(Reader& reader, Storage& storage, Operator& made) {
   made.request = std::move(request);
 }
 
+void ReadGroup(const Json& arguments, Reader& reader, Operator& made) {
+  client::GroupRequest request;
+  const std::string input = Text(arguments, "input");
+  request.input = input == "sorted" ? client::GroupInput::kSorted
+                  : input == "runs" ? client::GroupInput::kRuns
+                                    : client::GroupInput::kUnsorted;
+  request.order = OrderOf(arguments);
+  request.keys = reader.View("keys");
+  request.values = reader.OptionalView("values");
+  const std::vector<std::pair<std::string, bool*>> wants = {
+      {"keys", &request.wants.keys}, {"counts", &request.wants.counts}, {"firsts", &request.wants.firsts},
+      {"sums", &request.wants.sums}, {"minima", &request.wants.minima}, {"maxima", &request.wants.maxima}};
+  if (Find(arguments, "outputs") != nullptr) {
+    request.wants = {false, false};
+    for (const Value& output : reader.List("outputs")) {
+      for (const auto& [result, wanted] : wants) *wanted = *wanted || output.string_value() == result;
+    }
+  }
+  for (const auto& [result, wanted] : wants) {
+    if (*wanted) made.results.push_back(result);
+  }
+  made.request = std::move(request);
+}
+
 // The Output of a result of each request.
 client::Output* OutputOf(client::SortRequest& request, const std::string& name) {
   return name == "keys" ? &request.keys_output : name == "values" ? &request.values_output : &request.indices_output;
@@ -132,6 +156,14 @@ client::Output* OutputOf(client::MergeRequest& request, const std::string& name)
 }
 client::Output* OutputOf(client::LoadBalanceRequest& request, const std::string& name) {
   return name == "objects" ? &request.objects_output : &request.ranks_output;
+}
+client::Output* OutputOf(client::GroupRequest& request, const std::string& name) {
+  return name == "keys"     ? &request.keys_output
+         : name == "counts" ? &request.counts_output
+         : name == "firsts" ? &request.firsts_output
+         : name == "sums"   ? &request.sums_output
+         : name == "minima" ? &request.minima_output
+                            : &request.maxima_output;
 }
 template <typename Request>
 client::Output* OutputOf(Request& request, const std::string& /*name*/) {
@@ -184,6 +216,16 @@ struct Calling {
     auto result = client.LoadBalance(request, options);
     if (!result.ok()) return result.status();
     return Answer{{std::move(result->objects), std::move(result->ranks)}, result->stats, ""};
+  }
+  absl::StatusOr<Answer> operator()(const client::GroupRequest& request) const {
+    auto result = client.Group(request, options);
+    if (!result.ok()) return result.status();
+    Answer answer{{}, result->stats, ""};
+    for (auto* const array :
+         {&result->keys, &result->counts, &result->firsts, &result->sums, &result->minima, &result->maxima}) {
+      Add(std::move(*array), answer.arrays);
+    }
+    return answer;
   }
   absl::StatusOr<Answer> operator()(const client::ExpandRequest& request) const {
     return One(client.ExpandIntervals(request, options));
@@ -250,6 +292,8 @@ Operator OperatorOf(const Json& call, Storage& storage) {
   } else if (name == "load_balance") {
     made.request = client::LoadBalanceRequest{reader.Numbers("counts")};
     made.results = {"objects", "ranks"};
+  } else if (name == "group") {
+    ReadGroup(arguments, reader, made);
   } else {
     client::SearchRequest request;
     request.order = OrderOf(arguments);
@@ -277,7 +321,8 @@ absl::StatusOr<Answer> Call(const Client& client, const Operator& made, const cl
 }
 
 Json ResultsJson(const Operator& made, const std::vector<client::Array>& arrays, const Json& keep, bool digest) {
-  static const auto* const positions = new std::vector<std::string>{"indices", "objects", "ranks", "positions"};
+  static const auto* const positions =
+      new std::vector<std::string>{"indices", "objects", "ranks", "positions", "firsts"};
   Json results;
   size_t at = 0;
   if (std::count(made.results.begin(), made.results.end(), "columns") > 0) {

@@ -39,7 +39,7 @@ CONNECT_OPTIONS = {
     "connections": "connections",
 }
 TLS = {"ca": "tls_ca", "certificate": "tls_certificate", "key": "tls_key", "server_name": "tls_server_name"}
-INDICES = ("indices", "objects", "ranks", "positions")
+INDICES = ("indices", "objects", "ranks", "positions", "firsts")
 
 
 def dtype_of(array: Json) -> np.dtype[Any]:
@@ -185,6 +185,19 @@ class Operators:
     def _search(self, given: Json, keep: Json) -> Any:
         given["side"] = {"lower": "left", "upper": "right"}[given.pop("bound", "lower")]
         return ["positions"], self._call("search", given.pop("haystack"), given.pop("needles"), **given, **keep)
+
+    def _group(self, given: Json, keep: Json) -> Any:
+        names, keys = given.pop("outputs", None), given.pop("keys")
+        arrangement = given.pop("input", "unsorted")
+        if "values" not in given and (arrangement, names) == ("unsorted", ["keys"]):
+            return names, self._call("unique", keys, **given, **keep)
+        if not given and (arrangement, names) == ("runs", ["keys", "counts"]):
+            return names, self._call("run_length_encode", keys, **keep)
+        if names is not None:
+            given["results"] = names
+        found = self._call("group", keys, arrangement=arrangement, **given, **keep)
+        named = {name: value for name, value in found._asdict().items() if value is not None}
+        return list(named), list(named.values()) if len(named) > 1 else next(iter(named.values()))
 
 
 class Driver:
