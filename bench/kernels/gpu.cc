@@ -9,6 +9,7 @@
 #include "kernels/cuda/group/group.h"
 #include "kernels/cuda/intervals/intervals.h"
 #include "kernels/cuda/merge/merge.h"
+#include "kernels/cuda/sets/sets.h"
 #include "kernels/cuda/sort/sort.h"
 
 namespace corank::bench {
@@ -16,6 +17,7 @@ namespace {
 
 bool HasFault(const OperatorReport& report) { return report.fault != OperatorReport::Fault::kNone; }
 bool HasFault(const GroupReport& report) { return report.unsorted >= 0 || report.overflow >= 0; }
+bool HasFault(const SetReport& report) { return report.unsorted >= 0; }
 
 }  // namespace
 
@@ -42,7 +44,8 @@ absl::StatusOr<std::unique_ptr<Gpu>> Gpu::Create(int device) {
   status.Update(ToStatus(cudaEventCreate(&gpu->start_), "cudaEventCreate"));
   status.Update(ToStatus(cudaEventCreate(&gpu->stop_), "cudaEventCreate"));
   absl::StatusOr<Memory> counter = Memory::Create(sizeof(uint64_t));
-  absl::StatusOr<Memory> report = Memory::Create(std::max(sizeof(OperatorReport), sizeof(GroupReport)));
+  absl::StatusOr<Memory> report =
+      Memory::Create(std::max({sizeof(OperatorReport), sizeof(GroupReport), sizeof(SetReport)}));
   absl::StatusOr<Memory> letter = Memory::Create(cuda::kSortLetterBytes, MemoryKind::kPinnedHost);
   status.Update(counter.status());
   status.Update(report.status());
@@ -129,6 +132,10 @@ absl::StatusOr<double> Gpu::Time(const LoadBalanceArgs& args) {
 
 absl::StatusOr<double> Gpu::Time(const GroupArgs& args) {
   return TimeReporting(args, cuda::GroupWorkspaceBytes(args), cuda::Group);
+}
+
+absl::StatusOr<double> Gpu::Time(const SetArgs& args) {
+  return TimeReporting(args, cuda::CombineSetsWorkspaceBytes(args), cuda::CombineSets);
 }
 
 absl::StatusOr<double> Gpu::Time(const std::function<cudaError_t(cudaStream_t)>& work) {

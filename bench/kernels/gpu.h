@@ -16,6 +16,7 @@
 #include "kernels/common/column_sort.h"
 #include "kernels/common/group.h"
 #include "kernels/common/operators.h"
+#include "kernels/common/sets.h"
 
 namespace corank::bench {
 
@@ -44,6 +45,7 @@ class Gpu {
   absl::StatusOr<double> Time(const ExpandArgs& args);
   absl::StatusOr<double> Time(const LoadBalanceArgs& args);
   absl::StatusOr<double> Time(const GroupArgs& args);
+  absl::StatusOr<double> Time(const SetArgs& args);
   /// Runs a reference and returns its seconds.
   absl::StatusOr<double> Time(const std::function<cudaError_t(cudaStream_t)>& work);
   /// Runs work without timing it, and waits for it.

@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
   AddSegmentedCases(options, gpu->get(), &cases);
   AddMergeCases(options, gpu->get(), &ceilings, &cases);
   AddGroupCases(options, gpu->get(), &cases);
+  AddSetCases(options, gpu->get(), &cases);
   AddIntervalCases(options, gpu->get(), &ceilings, &cases);
 
   corank::bench::SuiteOptions suite;

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/common/sets.h"
+
 namespace corank::bench {
 
 /// All arrays hold `count` elements; inputs stay unchanged.
@@ -74,6 +76,12 @@ cudaError_t CubRunLengthEncode(const uint32_t* d_keys, int64_t count, uint32_t* 
 cudaError_t CubReduceByKey(const uint32_t* d_keys, const uint64_t* d_values, int64_t count, uint32_t* d_distinct,
                            uint64_t* d_sums, int64_t* d_runs, void* d_workspace, size_t* workspace_bytes,
                            cudaStream_t stream);
+
+/// thrust::set_union and its siblings. `d_out` has room for the keys of both sides. Waits for the result; *count
+/// receives its length.
+cudaError_t ThrustSets(SetOperation operation, const uint32_t* d_left, int64_t left_count, const uint32_t* d_right,
+                       int64_t right_count, uint32_t* d_out, int64_t* count, void* d_workspace, size_t workspace_bytes,
+                       cudaStream_t stream);
 
 /// cub::DeviceScan::ExclusiveSum.
 cudaError_t CubExclusiveSum(const int64_t* d_in, int64_t* d_out, int64_t count, void* d_workspace,

@@ -14,6 +14,7 @@
 #include "kernels/cpu/merge.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/search.h"
+#include "kernels/cpu/sets.h"
 #include "kernels/cpu/sort.h"
 
 namespace corank::cpu {
@@ -71,6 +72,12 @@ std::errc Run(const GroupArgs& args, int threads, GroupReport* report) {
   return RunOn(
       threads, [&](int) { return GroupWorkspaceBytes(args); },
       [&](void* workspace, Parallel& parallel) { Group(args, workspace, parallel, report); });
+}
+
+std::errc Run(const SetArgs& args, int threads, SetReport* report) {
+  return RunOn(
+      threads, [&](int) { return CombineSetsWorkspaceBytes(args); },
+      [&](void* workspace, Parallel& parallel) { CombineSets(args, workspace, parallel, report); });
 }
 
 std::errc Run(const ExpandArgs& args, int threads, OperatorReport* report) {

@@ -6,6 +6,7 @@
 
 #include "kernels/common/group.h"
 #include "kernels/common/operators.h"
+#include "kernels/common/sets.h"
 
 namespace corank::cpu {
 
@@ -15,6 +16,7 @@ std::errc Run(const SortArgs& args, int threads, OperatorReport* report);
 std::errc Run(const MergeArgs& args, int threads, OperatorReport* report);
 std::errc Run(const SearchArgs& args, int threads, OperatorReport* report);
 std::errc Run(const GroupArgs& args, int threads, GroupReport* report);
+std::errc Run(const SetArgs& args, int threads, SetReport* report);
 std::errc Run(const ExpandArgs& args, int threads, OperatorReport* report);
 std::errc Run(const MoveArgs& args, int threads, OperatorReport* report);
 std::errc Run(const LoadBalanceArgs& args, int threads, OperatorReport* report);

@@ -64,6 +64,9 @@ class ForwardingStream : public EngineStream {
   }
   absl::Status Search(const SearchArgs& args, OperatorReport* report) override { return stream_->Search(args, report); }
   absl::Status Group(const GroupArgs& args, GroupReport* report) override { return stream_->Group(args, report); }
+  absl::Status CombineSets(const SetArgs& args, SetReport* report) override {
+    return stream_->CombineSets(args, report);
+  }
   void Trim() override { stream_->Trim(); }
   int64_t workspace_bytes() const override { return stream_->workspace_bytes(); }
 
@@ -99,6 +102,7 @@ class ForwardingEngine : public Engine {
   int64_t WorkspaceBytes(const LoadBalanceArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SearchArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const GroupArgs& args) const override { return engine_->WorkspaceBytes(args); }
+  int64_t WorkspaceBytes(const SetArgs& args) const override { return engine_->WorkspaceBytes(args); }
 
  private:
   const std::unique_ptr<Engine> engine_;

@@ -117,6 +117,9 @@ class WatchedStream final : public ForwardingStream {
   absl::Status Group(const GroupArgs& args, GroupReport* report) override {
     return Start([&] { return ForwardingStream::Group(args, report); });
   }
+  absl::Status CombineSets(const SetArgs& args, SetReport* report) override {
+    return Start([&] { return ForwardingStream::CombineSets(args, report); });
+  }
 
  private:
   template <typename Call>

@@ -20,6 +20,7 @@ Bytes AsBytes(const std::vector<int64_t>& numbers) {
 // What an operator must overwrite in its report.
 int32_t& Mark(OperatorReport& report) { return report.input; }
 int64_t& Mark(GroupReport& report) { return report.groups; }
+int64_t& Mark(SetReport& report) { return report.count; }
 
 int64_t Sum(const std::vector<int64_t>& counts) { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
 
@@ -273,6 +274,40 @@ Outcome Harness::Search(const SearchCase& test) {
   args.positions_out = request.Output(args.needle_count * IndexBytes(args.haystack_count));
   args.check_sorted = test.check_sorted;
   return request.Run(&EngineStream::Search, args);
+}
+
+Outcome Harness::CombineSets(const SetCase& test) {
+  Request request(engine_, stream_.get());
+  SetArgs args;
+  args.key_type = test.type;
+  args.order = test.order;
+  args.operation = test.operation;
+  args.value_bytes = test.value_bytes;
+  const int key_bytes = KeyBytes(test.type);
+  args.left = {request.Input(test.left), request.Input(test.left_values),
+               static_cast<int64_t>(test.left.size()) / key_bytes};
+  args.right = {request.Input(test.right), request.Input(test.right_values),
+                static_cast<int64_t>(test.right.size()) / key_bytes};
+  const auto output = [&](bool wanted, int64_t element_bytes) -> void* {
+    if (wanted) return request.Output(MostResults(args) * element_bytes);
+    request.NoOutput();
+    return nullptr;
+  };
+  args.keys_out = output(test.want_keys, key_bytes);
+  args.values_out = output(test.value_bytes > 0, test.value_bytes);
+  args.count_out = static_cast<int64_t*>(request.Output(sizeof(int64_t)));
+  Outcome outcome = request.Run(&EngineStream::CombineSets, args, &Outcome::set);
+  EXPECT_LE(outcome.set.count, MostResults(args));
+  if (outcome.set.unsorted < 0) {
+    EXPECT_EQ(outcome.outputs.back(), AsBytes({outcome.set.count}));
+  }
+  outcome.outputs.pop_back();
+  const int64_t widths[] = {key_bytes, test.value_bytes};
+  for (size_t i = 0; i < outcome.outputs.size(); ++i) {
+    Bytes& output = outcome.outputs[i];
+    output.resize(std::min(output.size(), static_cast<size_t>(outcome.set.count * widths[i])));
+  }
+  return outcome;
 }
 
 Outcome Harness::Group(const GroupCase& test) {

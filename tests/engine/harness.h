@@ -86,10 +86,21 @@ struct GroupCase {
   Bytes values;
 };
 
+struct SetCase {
+  SetOperation operation = SetOperation::kUnion;
+  KeyType type = KeyType::kUint32;
+  Order order = Order::kAscending;
+  Bytes left, right;
+  bool want_keys = true;
+  Bytes left_values, right_values;
+  int value_bytes = 0;  // 0: none
+};
+
 /// An operator's outputs, in the order of the Args struct. Outputs that the case does not request are empty.
 struct Outcome {
   OperatorReport report;
   GroupReport group;  // of Group alone
+  SetReport set;      // of CombineSets alone
   std::vector<Bytes> outputs;
   PhaseTimes times;
 };
@@ -107,7 +118,8 @@ class Harness {
   Outcome Move(const MoveCase& test);
   Outcome LoadBalance(const std::vector<int64_t>& counts, int least_index_bytes = 4);  // objects, ranks
   Outcome Search(const SearchCase& test);
-  Outcome Group(const GroupCase& test);  // keys, counts, firsts, sums, minima, maxima: an element for each group
+  Outcome CombineSets(const SetCase& test);  // keys, values: the elements of the result
+  Outcome Group(const GroupCase& test);      // keys, counts, firsts, sums, minima, maxima: an element for each group
 
  private:
   class Request;

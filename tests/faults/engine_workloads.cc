@@ -103,6 +103,35 @@ WorkloadRun GroupAndReduce() {
   });
 }
 
+// Sides of which every third key of the left has a partner.
+WorkloadRun UniteSets() {
+  constexpr int64_t kSide = kRows / 2, kUnion = 2 * kSide - (kSide + 2) / 3;
+  std::vector<uint32_t> left(static_cast<size_t>(kSide)), right(left.size());
+  for (size_t i = 0; i < left.size(); ++i) left[i] = static_cast<uint32_t>(2 * i);
+  for (size_t i = 0; i < left.size(); ++i) right[i] = left[i] + (i % 3 == 0 ? 0 : 1);
+  const auto bytes_of = [](const std::vector<uint32_t>& keys) {
+    const auto* const begin = reinterpret_cast<const uint8_t*>(keys.data());
+    return Bytes(begin, begin + keys.size() * 4);
+  };
+  const Bytes sides[] = {bytes_of(left), bytes_of(right)},
+              values[] = {MakeBytes(kSide * 4, 7), MakeBytes(kSide * 4, 8)};
+  return Whole([=](Request& request) -> absl::Status {
+    SetArgs args;
+    args.value_bytes = 4;
+    for (MergeInput* side : {&args.left, &args.right}) {
+      const int at = side == &args.left ? 0 : 1;
+      side->count = kSide;
+      CORANK_ASSIGN_OR_RETURN(side->keys, request.Input(sides[at]));
+      CORANK_ASSIGN_OR_RETURN(side->values, request.Input(values[at]));
+    }
+    for (void** out : {&args.keys_out, &args.values_out}) {
+      CORANK_ASSIGN_OR_RETURN(*out, request.stream().AllocateDevice(MostResults(args) * 4));
+      CORANK_RETURN_IF_ERROR(request.Show(*out, kUnion * 4));
+    }
+    return request.Run(&EngineStream::CombineSets, args);
+  });
+}
+
 // Copies alone, in both directions and within the device, with a point in between.
 WorkloadRun Copies() {
   const Bytes bytes = MakeBytes(100'000, 1);
@@ -154,6 +183,7 @@ const std::vector<Workload>& EngineWorkloads() {
         {"group",
          GroupAndReduce(),
          {"CompactKernel", "CountsKernel", "ReduceRunsKernel", "JoinNodesKernel", "WriteGroupReportKernel"}});
+    made->push_back({"union of sets", UniteSets(), {"::CutKernel<", "CombineKernel<", "WriteSetReportKernel("}});
     made->push_back({"copies", Copies(), {"IotaKernel<", "CopyFromPeerKernel("}});
     return made;
   }();

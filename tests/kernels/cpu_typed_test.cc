@@ -159,6 +159,20 @@ TYPED_TEST(CpuTyped, GroupReduceReducesTheValuesOfEachGroup) {
   EXPECT_EQ(std::vector<TypeParam>(maxima.begin(), maxima.begin() + 3), (std::vector<TypeParam>{3, 7, 4}));
 }
 
+TYPED_TEST(CpuTyped, SetsAreThoseOfTheStandardLibrary) {
+  const std::vector<TypeParam> left = {1, 2, 2, 5, 9}, right = {2, 3, 5, 5};
+  std::vector<TypeParam> result(9);
+  SetReport report;
+  ASSERT_EQ((cpu::CombineSets<TypeParam>(SetOperation::kUnion, left, right, result, &report)), std::errc());
+  result.resize(static_cast<size_t>(report.count));
+  EXPECT_EQ(result, (std::vector<TypeParam>{1, 2, 2, 3, 5, 5, 9}));
+  ASSERT_EQ((cpu::CombineSets<TypeParam>(SetOperation::kIntersection, left, right, {}, &report)), std::errc());
+  EXPECT_EQ(report.count, 2);
+  std::vector<TypeParam> narrow(4);
+  EXPECT_EQ((cpu::CombineSets<TypeParam>(SetOperation::kDifference, left, right, narrow, &report)),
+            std::errc::invalid_argument);
+}
+
 TEST(CpuTypedIntervals, ExpandMoveGatherAndScatterAreLoops) {
   const std::vector<int64_t> counts = Lengths(400, 7), starts = Starts(counts);
   const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});

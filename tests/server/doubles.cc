@@ -76,6 +76,10 @@ class PuppetStream final : public EngineStream {
     OperatorReport unused;
     return engine_->Enter("Run", &unused);
   }
+  absl::Status CombineSets(const SetArgs&, SetReport*) override {
+    OperatorReport unused;
+    return engine_->Enter("Run", &unused);
+  }
   void Trim() override { static_cast<void>(engine_->Enter("Trim")); }
   int64_t workspace_bytes() const override { return 4; }
 

@@ -167,6 +167,17 @@ class ReachStream final : public ForwardingStream {
                                            {args.maxima_out, args.count * value_bytes}}));
     return ForwardingStream::Group(args, report);
   }
+  absl::Status CombineSets(const SetArgs& args, SetReport* report) override {
+    const int64_t key_bytes = KeyBytes(args.key_type), most = MostResults(args);
+    CORANK_RETURN_IF_ERROR(Check("CombineSets", {{args.left.keys, args.left.count * key_bytes},
+                                                 {args.right.keys, args.right.count * key_bytes},
+                                                 {args.left.values, args.left.count * args.value_bytes},
+                                                 {args.right.values, args.right.count * args.value_bytes},
+                                                 {args.keys_out, most * key_bytes},
+                                                 {args.values_out, most * args.value_bytes},
+                                                 {args.count_out, 8}}));
+    return ForwardingStream::CombineSets(args, report);
+  }
 
  private:
   struct Use {

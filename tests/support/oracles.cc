@@ -121,6 +121,33 @@ std::optional<std::pair<int64_t, int64_t>> FirstOverlap(const std::vector<int64_
   return std::nullopt;
 }
 
+std::vector<int64_t> SetOrder(SetOperation operation, KeyType type, Order order, const Bytes& left,
+                              const Bytes& right) {
+  Bytes keys = left;
+  keys.insert(keys.end(), right.begin(), right.end());
+  std::vector<int64_t> positions(keys.size() / static_cast<size_t>(KeyBytes(type)));
+  std::iota(positions.begin(), positions.end(), int64_t{0});
+  const auto a = positions.begin(), b = a + static_cast<int64_t>(left.size()) / KeyBytes(type), end = positions.end();
+  const auto before = KeyBefore(type, order, keys);
+  std::vector<int64_t> result;
+  const auto out = std::back_inserter(result);
+  switch (operation) {
+    case SetOperation::kUnion:
+      std::set_union(a, b, b, end, out, before);
+      break;
+    case SetOperation::kIntersection:
+      std::set_intersection(a, b, b, end, out, before);
+      break;
+    case SetOperation::kDifference:
+      std::set_difference(a, b, b, end, out, before);
+      break;
+    case SetOperation::kSymmetricDifference:
+      std::set_symmetric_difference(a, b, b, end, out, before);
+      break;
+  }
+  return result;
+}
+
 std::vector<int64_t> GroupStarts(KeyType type, const Bytes& keys) {
   const int64_t count = static_cast<int64_t>(keys.size()) / KeyBytes(type);
   const auto before = KeyBefore(type, Order::kAscending, keys);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/common/sets.h"
 #include "kernels/common/types.h"
 #include "tests/support/real_keys.h"
 
@@ -24,6 +25,9 @@ std::optional<int64_t> FirstUnsorted(KeyType type, Order order, const Bytes& key
 
 /// The elements of a stable merge, as positions in the concatenation of all inputs.
 std::vector<int64_t> MergeOrder(KeyType type, Order order, const std::vector<Bytes>& inputs);
+
+/// The result of a set operation on sorted sides, as positions in left followed by right.
+std::vector<int64_t> SetOrder(SetOperation operation, KeyType type, Order order, const Bytes& left, const Bytes& right);
 
 /// Lower or upper bound of each needle.
 std::vector<int64_t> Bounds(KeyType type, Order order, const Bytes& haystack, const Bytes& needles, SearchBound bound);

@@ -23,6 +23,7 @@
 #include "kernels/cpu/merge.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/search.h"
+#include "kernels/cpu/sets.h"
 #include "kernels/cpu/sort.h"
 #include "kernels/engine/arena.h"
 #include "kernels/engine/memory_limit.h"
@@ -151,6 +152,10 @@ class CpuStream final : public EngineStream {
     return Run(cpu::GroupWorkspaceBytes(args),
                [&](void* workspace) { cpu::Group(args, workspace, parallel_, report); });
   }
+  absl::Status CombineSets(const SetArgs& args, SetReport* report) override {
+    return Run(cpu::CombineSetsWorkspaceBytes(args),
+               [&](void* workspace) { cpu::CombineSets(args, workspace, parallel_, report); });
+  }
 
   void Trim() override {
     arena_.Clear();
@@ -247,6 +252,7 @@ class CpuEngine final : public Engine {
   int64_t WorkspaceBytes(const LoadBalanceArgs& args) const override { return cpu::LoadBalanceWorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SearchArgs&) const override { return 0; }
   int64_t WorkspaceBytes(const GroupArgs& args) const override { return cpu::GroupWorkspaceBytes(args); }
+  int64_t WorkspaceBytes(const SetArgs& args) const override { return cpu::CombineSetsWorkspaceBytes(args); }
 
  private:
   EngineInfo info_;

@@ -18,6 +18,7 @@
 #include "kernels/cuda/intervals/intervals.h"
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/search/search.h"
+#include "kernels/cuda/sets/sets.h"
 #include "kernels/cuda/sort/sort.h"
 
 namespace corank {
@@ -67,6 +68,7 @@ class CudaEngine final : public Engine {
   }
   int64_t WorkspaceBytes(const SearchArgs& args) const override { return OnDevice(cuda::SearchWorkspaceBytes, args); }
   int64_t WorkspaceBytes(const GroupArgs& args) const override { return OnDevice(cuda::GroupWorkspaceBytes, args); }
+  int64_t WorkspaceBytes(const SetArgs& args) const override { return OnDevice(cuda::CombineSetsWorkspaceBytes, args); }
 
  private:
   // Some sizes depend on the GPU. The caller may be any thread.

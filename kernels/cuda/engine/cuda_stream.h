@@ -57,6 +57,7 @@ class CudaStream final : public EngineStream {
   absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) override;
   absl::Status Search(const SearchArgs& args, OperatorReport* report) override;
   absl::Status Group(const GroupArgs& args, GroupReport* report) override;
+  absl::Status CombineSets(const SetArgs& args, SetReport* report) override;
 
   int64_t workspace_bytes() const override { return workspace_bytes_; }
 

@@ -131,6 +131,19 @@ template <typename Key, typename Value, typename Index>
   return Run(args, threads, report);
 }
 
+/// Combines two sorted arrays as multisets. `result` has room for MostResults(operation, left.size(), right.size())
+/// elements, or none if only their number is wanted. *report: that number, and the first key out of order.
+template <typename Key>
+[[nodiscard]] std::errc CombineSets(SetOperation operation, corank::internal::NotDeduced<Span<const Key>> left,
+                                    corank::internal::NotDeduced<Span<const Key>> right, Span<Key> result,
+                                    SetReport* report, Order order = Order::kAscending, int threads = 0) {
+  SetArgs args;
+  if (!corank::internal::MakeSets<Key>(operation, left, right, result, order, &args) || threads < 0) {
+    return std::errc::invalid_argument;
+  }
+  return Run(args, threads, report);
+}
+
 /// Writes values[i] counts[i] times, for every i.
 template <typename T>
 [[nodiscard]] std::errc ExpandIntervals(corank::internal::NotDeduced<Span<const T>> values, Span<const int64_t> counts,

@@ -40,6 +40,7 @@
 #include "kernels/cuda/intervals/intervals.h"
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/search/search.h"
+#include "kernels/cuda/sets/sets.h"
 #include "kernels/cuda/sort/sort.h"
 
 struct __half;
@@ -137,6 +138,17 @@ cudaError_t GroupReduce(corank::internal::NotDeduced<Span<const Key>> keys,
 /// Enough for any outputs.
 template <typename Key, typename Value>
 int64_t GroupReduceWorkspaceBytes(int64_t count);
+
+/// Combines two sorted arrays as multisets. `result` has room for MostResults(operation, left.size(), right.size())
+/// elements, or none if only their number is wanted. d_report: device-accessible memory that gets, on the stream, that
+/// number and the first key out of order.
+template <typename Key>
+cudaError_t CombineSets(SetOperation operation, corank::internal::NotDeduced<Span<const Key>> left,
+                        corank::internal::NotDeduced<Span<const Key>> right, Span<Key> result,
+                        Span<std::byte> workspace, cudaStream_t stream, SetReport* d_report,
+                        Order order = Order::kAscending);
+template <typename Key>
+int64_t CombineSetsWorkspaceBytes(int64_t left_count, int64_t right_count);
 
 /// Writes values[i] counts[i] times, for every i. `total`: the sum of the counts, which is the size of `expanded`.
 template <typename T>

@@ -11,6 +11,7 @@
 #include "corank/types.h"
 #include "kernels/common/group.h"
 #include "kernels/common/operators.h"
+#include "kernels/common/sets.h"
 
 namespace corank {
 
@@ -223,6 +224,18 @@ bool MakeGroupReduce(Span<const Key> keys, Span<const Value> values, const Group
   const auto fits = [&](auto output) { return output.empty() || output.size() == keys.size(); };
   return MakeGroup<Key, Index>(keys, groups, options, args) && values.size() == keys.size() && fits(reductions.sums) &&
          fits(reductions.minima) && fits(reductions.maxima);
+}
+
+template <typename Key>
+bool MakeSets(SetOperation operation, Span<const Key> left, Span<const Key> right, Span<Key> result, Order order,
+              SetArgs* args) {
+  args->key_type = KeyTypeOf<Key>();
+  args->order = order;
+  args->operation = operation;
+  args->left = {left.data(), nullptr, left.size()};
+  args->right = {right.data(), nullptr, right.size()};
+  args->keys_out = result.data();
+  return result.empty() || result.size() >= MostResults(*args);
 }
 
 template <typename T>

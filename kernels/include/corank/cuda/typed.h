@@ -187,6 +187,24 @@ int64_t GroupReduceWorkspaceBytes(int64_t count) {
   return cuda::GroupWorkspaceBytes(args);
 }
 
+template <typename Key>
+cudaError_t CombineSets(SetOperation operation, corank::internal::NotDeduced<Span<const Key>> left,
+                        corank::internal::NotDeduced<Span<const Key>> right, Span<Key> result,
+                        Span<std::byte> workspace, cudaStream_t stream, SetReport* d_report, Order order) {
+  SetArgs args;
+  const bool fits = corank::internal::MakeSets<Key>(operation, left, right, result, order, &args);
+  return internal::Run<SetReport>(&cuda::CombineSets, fits, args, workspace, stream, d_report);
+}
+
+template <typename Key>
+int64_t CombineSetsWorkspaceBytes(int64_t left_count, int64_t right_count) {
+  SetArgs args;
+  args.key_type = corank::internal::KeyTypeOf<Key>();
+  args.left.count = left_count;
+  args.right.count = right_count;
+  return cuda::CombineSetsWorkspaceBytes(args);
+}
+
 template <typename T>
 cudaError_t ExpandIntervals(corank::internal::NotDeduced<Span<const T>> values, Span<const int64_t> counts,
                             Span<T> expanded, Span<std::byte> workspace, cudaStream_t stream) {

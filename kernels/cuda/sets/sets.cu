@@ -1,0 +1,302 @@
+// Set operations on two sorted multisets.
+//
+// Algorithm: the balanced path (balanced_path.h) cuts both sides into tiles, in a launch of its own, and each tile into
+//            pieces, one for each thread. A thread walks its piece and notes the keys of the result. The block adds
+//            up its results, learns those of earlier tiles by decoupled look-back, and writes its own in order.
+// Work: O(count).
+// Memory: one read of the keys of both sides; of values, those of the result; one write of the result.
+// Workspace: a cut and a sum for each tile, one FaultCell.
+// Source: S. Baxter, "Modern GPU", chapter Multisets, 2013; look_back.cuh names its own.
+#include <cuda_runtime.h>
+
+#include "kernels/common/balanced_path.h"
+#include "kernels/common/key_order.h"
+#include "kernels/cuda/common/key_order_traits.h"
+#include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/operator_report.cuh"
+#include "kernels/cuda/common/sorted_check.cuh"
+#include "kernels/cuda/common/tile_io.cuh"
+#include "kernels/cuda/common/workspace.h"
+#include "kernels/cuda/intervals/look_back.cuh"
+#include "kernels/cuda/sets/set_tuning.h"
+#include "kernels/cuda/sets/sets.h"
+
+namespace corank::cuda {
+namespace {
+
+constexpr int kCutThreads = 128;
+
+/// A cut in global memory: the keys of the left side before it, and whether it moved behind a partner.
+struct PackedCut {
+  int64_t bits;
+  CORANK_HOST_DEVICE int64_t left() const { return bits >> 1; }
+  CORANK_HOST_DEVICE int64_t right(int64_t diagonal) const { return diagonal - left() + (bits & 1); }
+};
+
+template <typename Bits, bool kFloat>
+struct RankBefore {
+  KeyOrder<Bits, kFloat> order;
+  CORANK_HOST_DEVICE bool operator()(Bits a, Bits b) const { return order.Before(a, b); }
+};
+
+template <typename Bits, bool kFloat>
+__global__ void __launch_bounds__(kCutThreads)
+    CutKernel(const Bits* left, int64_t left_count, const Bits* right, int64_t right_count,
+              RankBefore<Bits, kFloat> before, int64_t tiles, PackedCut* cuts) {
+  const int64_t i = blockIdx.x * int64_t{kCutThreads} + threadIdx.x;
+  if (i > tiles) return;
+  const int64_t diagonal = min(i * SetTuning<sizeof(Bits)>::kTile, left_count + right_count);
+  const BalancedCut<int64_t> cut = BalancedPath(diagonal, left, left_count, right, right_count, before);
+  cuts[i].bits = cut.a << 1 | (cut.a + cut.b - diagonal);
+}
+
+/// Copies the values of a tile's results: source_of(i) is the place of the i-th. Rows of value_bytes bytes move in
+/// units.
+template <int kThreads, typename Unit, typename SourceOf>
+__device__ __forceinline__ void CopyRows(int value_bytes, void* out, int64_t first, int count,
+                                         const SourceOf& source_of) {
+  const int units = value_bytes / static_cast<int>(sizeof(Unit));
+  Unit* const to = static_cast<Unit*>(out) + first * units;
+  if (units == 1) {
+    for (int i = threadIdx.x; i < count; i += kThreads) to[i] = *reinterpret_cast<const Unit*>(source_of(i));
+    return;
+  }
+  for (int i = threadIdx.x; i < count * units; i += kThreads) {
+    const int row = i / units;
+    to[i] = reinterpret_cast<const Unit*>(source_of(row))[i - row * units];
+  }
+}
+
+template <int kThreads, typename SourceOf>
+__device__ __forceinline__ void CopyValues(int value_bytes, void* out, int64_t first, int count,
+                                           const SourceOf& source_of) {
+  if (value_bytes % 16 == 0) return CopyRows<kThreads, uint4>(value_bytes, out, first, count, source_of);
+  if (value_bytes % 8 == 0) return CopyRows<kThreads, uint64_t>(value_bytes, out, first, count, source_of);
+  if (value_bytes % 4 == 0) return CopyRows<kThreads, uint32_t>(value_bytes, out, first, count, source_of);
+  if (value_bytes % 2 == 0) return CopyRows<kThreads, uint16_t>(value_bytes, out, first, count, source_of);
+  CopyRows<kThreads, uint8_t>(value_bytes, out, first, count, source_of);
+}
+
+/// Reports the keys [begin, end) of a side that come before their previous key.
+template <int kThreads, typename Bits, bool kFloat>
+__device__ __forceinline__ void CheckRange(const Bits* keys, int64_t begin, int64_t end,
+                                           const RankBefore<Bits, kFloat>& before, int32_t input, FaultCell* cell) {
+  for (int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
+    if (i > 0) CheckNeighbours(keys[i - 1], keys[i], before.order, input, i, cell);
+  }
+}
+
+/// The sum of `count` over the earlier threads of the block, and over all of them.
+template <int kWarps>
+__device__ __forceinline__ int SumBefore(int count, int (&s_sums)[kWarps], int* total) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  int sum = count;
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    const int other = __shfl_up_sync(~0u, sum, step);
+    if (lane >= step) sum += other;
+  }
+  if (lane == 31) s_sums[warp] = sum;
+  __syncthreads();
+  int before = sum - count;
+  *total = 0;
+#pragma unroll
+  for (int i = 0; i < kWarps; ++i) {
+    if (i < warp) before += s_sums[i];
+    *total += s_sums[i];
+  }
+  return before;
+}
+
+template <typename Bits, bool kFloat>
+__global__ void __launch_bounds__(SetTuning<sizeof(Bits)>::kThreads)
+    CombineKernel(const __grid_constant__ SetArgs args, RankBefore<Bits, kFloat> before, const PackedCut* cuts,
+                  TileSum* sums, FaultCell* unsorted_cell) {
+  using Tuning = SetTuning<sizeof(Bits)>;
+  constexpr int kThreads = Tuning::kThreads, kItems = Tuning::kItems;
+  // Room for the phases of both sides, and for the partner behind the last cut.
+  constexpr int kRoom = Tuning::kTile + 3 * kPerVector<Bits>;
+  static_assert(kRoom < 1 << 16, "slots of 16 bits");
+  __shared__ alignas(16) Bits s_keys[kRoom];
+  __shared__ uint16_t s_slots[Tuning::kTile];  // of each result, its place in s_keys
+  __shared__ uint16_t s_cuts[kThreads + 1];
+  __shared__ int s_sums[Tuning::kWarps];
+  __shared__ int64_t s_before;
+  const int64_t tile = blockIdx.x, total_keys = args.left.count + args.right.count;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int64_t first_diagonal = tile * Tuning::kTile, last_diagonal = min(first_diagonal + Tuning::kTile, total_keys);
+  const int64_t left_begin = cuts[tile].left(), left_end = cuts[tile + 1].left();
+  const int64_t right_begin = cuts[tile].right(first_diagonal), right_end = cuts[tile + 1].right(last_diagonal);
+  const auto* left = static_cast<const Bits*>(args.left.keys);
+  const auto* right = static_cast<const Bits*>(args.right.keys);
+  // Unsorted sides may have cuts that go backwards. Every key is still between some cut and the next, so that the check
+  // sees it.
+  const bool is_cut = left_begin <= left_end && right_begin <= right_end;
+  const int left_count = is_cut ? static_cast<int>(left_end - left_begin) : 0;
+  const int right_count = is_cut ? static_cast<int>(right_end - right_begin) : 0;
+  const int left_place = PhaseOf(left + left_begin);
+  const int right_place = PlaceAfter(left_place + left_count, right + right_begin);
+  StartLoad<kThreads>(left + left_begin, s_keys + left_place, left_count);
+  StartLoad<kThreads>(right + right_begin, s_keys + right_place, right_count);
+  FinishLoads();
+  __syncthreads();
+
+  const Bits* s_left = s_keys + left_place;
+  const Bits* s_right = s_keys + right_place;
+  if (!is_cut) {
+    CheckRange<kThreads>(left, left_begin, left_end, before, 0, unsorted_cell);
+    CheckRange<kThreads>(right, right_begin, right_end, before, 1, unsorted_cell);
+  } else {
+    for (int i = thread; i < left_count; i += kThreads) {
+      const Bits previous = i > 0 ? s_left[i - 1] : left_begin > 0 ? left[left_begin - 1] : s_left[0];
+      CheckNeighbours(previous, s_left[i], before.order, 0, left_begin + i, unsorted_cell);
+    }
+    for (int i = thread; i < right_count; i += kThreads) {
+      const Bits previous = i > 0 ? s_right[i - 1] : right_begin > 0 ? right[right_begin - 1] : s_right[0];
+      CheckNeighbours(previous, s_right[i], before.order, 1, right_begin + i, unsorted_cell);
+    }
+  }
+
+  const int diagonal = min(thread * kItems, left_count + right_count);
+  const BalancedCut<int> cut = BalancedPath(diagonal, s_left, left_count, s_right, right_count, before);
+  s_cuts[thread] = static_cast<uint16_t>(cut.a << 1 | (cut.a + cut.b - diagonal));
+  if (thread == 0) s_cuts[kThreads] = static_cast<uint16_t>(left_count << 1);
+  __syncthreads();
+  const int next = s_cuts[thread + 1];
+  const int next_diagonal =
+      thread + 1 == kThreads ? left_count + right_count : min((thread + 1) * kItems, left_count + right_count);
+  const int a_end = next >> 1, b_end = next_diagonal - a_end + (next & 1);
+  int a = cut.a, b = cut.b;
+  const SetRule rule(args.operation);
+  uint16_t places[kItems];
+  uint32_t kept = 0;
+  // kItems + 1 keys need no more than kItems steps: the last two are partners then.
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    const bool has_a = a < a_end, has_b = b < b_end;
+    const Bits a_rank = has_a ? before.order.RankOfRaw(s_left[a]) : Bits{0};
+    const Bits b_rank = has_b ? before.order.RankOfRaw(s_right[b]) : Bits{0};
+    const bool takes_a = has_a && (!has_b || a_rank <= b_rank);
+    const bool takes_b = has_b && (!has_a || b_rank <= a_rank);
+    const bool keeps = takes_a ? (takes_b ? rule.keeps_partners : rule.keeps_left) : takes_b && rule.keeps_right;
+    places[i] = static_cast<uint16_t>(takes_a ? left_place + a : right_place + b);
+    kept |= static_cast<uint32_t>(keeps) << i;
+    a += static_cast<int>(takes_a);
+    b += static_cast<int>(takes_b);
+  }
+
+  int results = 0;
+  int slot = SumBefore<Tuning::kWarps>(__popc(kept), s_sums, &results);
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    if ((kept >> i & 1) != 0) s_slots[slot++] = places[i];
+  }
+  if (thread < 32) {
+    const int64_t earlier = LookBack(sums, tile, results);
+    if (thread == 0) s_before = earlier;
+  }
+  __syncthreads();
+
+  // Tiles of unsorted sides may overlap, so that they have more results than there is room for.
+  const int64_t first = s_before, room = MostResults(args) - first;
+  if (room <= 0) return;
+  if (results > room) results = static_cast<int>(room);
+  if (args.keys_out != nullptr) {
+    Bits* const out = static_cast<Bits*>(args.keys_out) + first;
+    for (int i = thread; i < results; i += kThreads) out[i] = s_keys[s_slots[i]];
+  }
+  if (args.values_out != nullptr) {
+    const char* const left_values = static_cast<const char*>(args.left.values) + left_begin * args.value_bytes;
+    const char* const right_values = static_cast<const char*>(args.right.values) + right_begin * args.value_bytes;
+    CopyValues<kThreads>(args.value_bytes, args.values_out, first, results, [&](int i) {
+      const int place = s_slots[i];
+      return place < right_place ? left_values + int64_t{place - left_place} * args.value_bytes
+                                 : right_values + int64_t{place - right_place} * args.value_bytes;
+    });
+  }
+}
+
+/// One thread. `last_sum` is null if there are no keys; either output may be null.
+__global__ void WriteSetReportKernel(const TileSum* last_sum, const FaultCell* cell, int64_t* count_out,
+                                     SetReport* d_report) {
+  SetReport report;
+  if (last_sum != nullptr) {
+    if (*cell == kNoFault) {
+      report.count = static_cast<int64_t>(*last_sum & kSumMask);
+    } else {
+      report.input = FaultInput(*cell);
+      report.unsorted = FaultIndex(*cell);
+    }
+  }
+  if (count_out != nullptr) *count_out = report.count;
+  if (d_report != nullptr) *d_report = report;
+}
+
+struct Plan {
+  int64_t tiles = 0;
+  FaultCell* unsorted_cell = nullptr;
+  TileSum* sums = nullptr;
+  PackedCut* cuts = nullptr;
+};
+
+template <int kKeyBytes>
+Plan PlanFor(const SetArgs& args, Workspace& workspace) {
+  Plan plan;
+  plan.tiles = CeilDiv(args.left.count + args.right.count, int64_t{SetTuning<kKeyBytes>::kTile});
+  // The cell and the sums lie side by side, so that one fill clears both.
+  plan.unsorted_cell = workspace.Carve<FaultCell>(1 + plan.tiles);
+  plan.sums = plan.unsorted_cell + 1;
+  plan.cuts = workspace.Carve<PackedCut>(plan.tiles + 1);
+  return plan;
+}
+
+Plan PlanOf(const SetArgs& args, Workspace& workspace) {
+  return KeyBytes(args.key_type) == 8 ? PlanFor<8>(args, workspace) : PlanFor<4>(args, workspace);
+}
+
+template <typename Bits, bool kFloat>
+cudaError_t Launch(const SetArgs& args, const KeyOrder<Bits, kFloat>& order, const Plan& plan, cudaStream_t stream) {
+  const RankBefore<Bits, kFloat> before{order};
+  CORANK_RETURN_IF_CUDA_ERROR(
+      cudaMemsetAsync(plan.unsorted_cell, 0, static_cast<size_t>(1 + plan.tiles) * sizeof(FaultCell), stream));
+  CutKernel<<<static_cast<unsigned>(CeilDiv(plan.tiles + 1, int64_t{kCutThreads})), kCutThreads, 0, stream>>>(
+      static_cast<const Bits*>(args.left.keys), args.left.count, static_cast<const Bits*>(args.right.keys),
+      args.right.count, before, plan.tiles, plan.cuts);
+  CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+  CombineKernel<<<static_cast<unsigned>(plan.tiles), SetTuning<sizeof(Bits)>::kThreads, 0, stream>>>(
+      args, before, plan.cuts, plan.sums, plan.unsorted_cell);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+int64_t CombineSetsWorkspaceBytes(const SetArgs& args) {
+  if (args.left.count + args.right.count <= 0) return 0;
+  Workspace workspace;
+  PlanOf(args, workspace);
+  return workspace.bytes();
+}
+
+cudaError_t CombineSets(const SetArgs& args, void* d_workspace, int64_t workspace_bytes, SetReport* d_report,
+                        cudaStream_t stream) {
+  if (args.left.count < 0 || args.right.count < 0 || args.operation < SetOperation::kUnion ||
+      args.operation > SetOperation::kSymmetricDifference || workspace_bytes < CombineSetsWorkspaceBytes(args)) {
+    return cudaErrorInvalidValue;
+  }
+  Plan plan;
+  const TileSum* last_sum = nullptr;
+  if (args.left.count + args.right.count > 0) {
+    Workspace workspace(d_workspace);
+    plan = PlanOf(args, workspace);
+    last_sum = plan.sums + (plan.tiles - 1);
+    CORANK_RETURN_IF_CUDA_ERROR(WithKeyOrder(args.key_type, args.order, [&](auto order) {
+      using Traits = KeyOrderTraits<decltype(order)>;
+      return Launch<typename Traits::Bits, Traits::kFloat>(args, order, plan, stream);
+    }));
+  }
+  if (d_report == nullptr && args.count_out == nullptr) return cudaSuccess;
+  WriteSetReportKernel<<<1, 1, 0, stream>>>(last_sum, plan.unsorted_cell, args.count_out, d_report);
+  return cudaGetLastError();
+}
+
+}  // namespace corank::cuda
