@@ -26,6 +26,7 @@ Command ScatterCommand();
 Command LoadBalanceCommand();
 Command SearchCommand();
 Command GroupCommand();
+Command CombineSetsCommand();
 Command InfoCommand();
 Command HealthCommand();
 Command BenchCommand();

@@ -83,6 +83,8 @@ template absl::StatusOr<Client::Outcome> Client::RunInto(const ScatterRequest&, 
                                                          const std::vector<ResultBuffer*>&) const;
 template absl::StatusOr<Client::Outcome> Client::RunInto(const GroupRequest&, const CallOptions&,
                                                          const std::vector<ResultBuffer*>&) const;
+template absl::StatusOr<Client::Outcome> Client::RunInto(const CombineSetsRequest&, const CallOptions&,
+                                                         const std::vector<ResultBuffer*>&) const;
 
 template <typename Request>
 absl::StatusOr<RawResult> Client::RunRaw(const Request& request, const CallOptions& call) const {
@@ -181,22 +183,46 @@ absl::StatusOr<RawLoadBalanceResult> Client::LoadBalance(const LoadBalanceReques
   return result;
 }
 
-absl::StatusOr<RawGroupResult> Client::Group(const GroupRequest& request, const CallOptions& call) const {
-  RawGroupResult result;
-  const std::pair<bool, std::optional<Array>*> wanted[] = {
-      {request.wants.keys, &result.keys},     {request.wants.counts, &result.counts},
-      {request.wants.firsts, &result.firsts}, {request.wants.sums, &result.sums},
-      {request.wants.minima, &result.minima}, {request.wants.maxima, &result.maxima}};
+template <typename Request>
+absl::StatusOr<RequestStats> Client::RunWanted(
+    const Request& request, const CallOptions& call,
+    std::initializer_list<std::pair<bool, std::optional<Array>*>> results) const {
   std::vector<std::unique_ptr<ResultBuffer>> owned;
   std::vector<ResultBuffer*> buffers;
-  for (const auto& [is_wanted, array] : wanted) {
+  for (const auto& [is_wanted, array] : results) {
     if (!is_wanted) continue;
     owned.push_back(std::make_unique<ArrayBuffer>(&array->emplace()));
     buffers.push_back(owned.back().get());
   }
   absl::StatusOr<Outcome> outcome = RunInto(request, call, buffers);
   if (!outcome.ok()) return outcome.status();
-  result.stats = std::move(outcome->stats);
+  return std::move(outcome->stats);
+}
+
+absl::StatusOr<RawGroupResult> Client::Group(const GroupRequest& request, const CallOptions& call) const {
+  RawGroupResult result;
+  absl::StatusOr<RequestStats> stats = RunWanted(request, call,
+                                                 {{request.wants.keys, &result.keys},
+                                                  {request.wants.counts, &result.counts},
+                                                  {request.wants.firsts, &result.firsts},
+                                                  {request.wants.sums, &result.sums},
+                                                  {request.wants.minima, &result.minima},
+                                                  {request.wants.maxima, &result.maxima}});
+  if (!stats.ok()) return stats.status();
+  result.stats = *std::move(stats);
+  return result;
+}
+
+absl::StatusOr<RawCombineSetsResult> Client::CombineSets(const CombineSetsRequest& request,
+                                                         const CallOptions& call) const {
+  RawCombineSetsResult result;
+  const bool has_values = request.left_values.has_value() || request.right_values.has_value();
+  absl::StatusOr<RequestStats> stats = RunWanted(request, call,
+                                                 {{!request.count_only, &result.keys},
+                                                  {!request.count_only && has_values, &result.values},
+                                                  {request.count_only, &result.count}});
+  if (!stats.ok()) return stats.status();
+  result.stats = *std::move(stats);
   return result;
 }
 

@@ -1,19 +1,15 @@
 #include "client/cpp/job.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/messages.h"
-#include "kernels/common/group.h"
 #include "kernels/common/types.h"
 #include "proto/wire_enums.h"
 
 namespace corank::client {
 namespace {
-
-using Finder = const v1::Array* (*)(const v1::OperationResult& result, int column);
 
 // Indexed by the field number of the operator in Operation and in OperationResult, from 1.
 constexpr const char* kMethods[] = {
@@ -27,37 +23,12 @@ constexpr const char* kMethods[] = {
     "/corank.v1.CorankService/LoadBalance",
     "/corank.v1.CorankService/Search",
     "/corank.v1.CorankService/Group",
+    "/corank.v1.CorankService/CombineSets",
 };
-
-void AddInput(Job* job, const ArrayView& view, v1::Array* array, std::string field, bool is_control = false) {
-  FillType(view.type, array);
-  if (!view.is_bound) array->set_count(view.count());
-  job->inputs.push_back({array, view, std::move(field), is_control});
-}
 
 void AddControl(Job* job, absl::Span<const int64_t> numbers, v1::Array* array, const char* field) {
   AddInput(job, ViewOf(numbers), array, field, true);
 }
-
-JobResult& AddResult(Job* job, const char* name, v1::Destination* destination, Finder find, Output output,
-                     ElementType type, int64_t max_count, bool is_index = false) {
-  JobResult& result = job->results.emplace_back();
-  result.name = name;
-  result.destination = destination;
-  result.find = find;
-  result.output = std::move(output);
-  result.type = type;
-  result.element_bytes = type.bytes();
-  result.is_index = is_index;
-  // The server refuses impossible counts.
-  result.max_count = max_count <= std::numeric_limits<int64_t>::max() / kMaxRecordBytes ? max_count : -1;
-  result.is_exact =
-      std::none_of(job->inputs.begin(), job->inputs.end(), [](const JobInput& input) { return input.view.is_bound; });
-  return result;
-}
-
-/// The type of indices up to this one.
-ElementType IndexType(int64_t max_index) { return IndexBytes(max_index) == 4 ? KeyType::kUint32 : KeyType::kUint64; }
 
 /// -1 if a count is negative or the sum is too large for an array.
 int64_t Sum(absl::Span<const int64_t> counts) {
@@ -111,6 +82,31 @@ void AddSortedBesideKeys(Job* job, const Request& request, int64_t rows, v1::Sor
 }
 
 }  // namespace
+
+void AddInput(Job* job, const ArrayView& view, v1::Array* array, std::string field, bool is_control) {
+  FillType(view.type, array);
+  if (!view.is_bound) array->set_count(view.count());
+  job->inputs.push_back({array, view, std::move(field), is_control});
+}
+
+JobResult& AddResult(Job* job, const char* name, v1::Destination* destination, Finder find, Output output,
+                     ElementType type, int64_t max_count, bool is_index) {
+  JobResult& result = job->results.emplace_back();
+  result.name = name;
+  result.destination = destination;
+  result.find = find;
+  result.output = std::move(output);
+  result.type = type;
+  result.element_bytes = type.bytes();
+  result.is_index = is_index;
+  // The server refuses impossible counts.
+  result.max_count = max_count <= std::numeric_limits<int64_t>::max() / kMaxRecordBytes ? max_count : -1;
+  result.is_exact =
+      std::none_of(job->inputs.begin(), job->inputs.end(), [](const JobInput& input) { return input.view.is_bound; });
+  return result;
+}
+
+ElementType IndexType(int64_t max_index) { return IndexBytes(max_index) == 4 ? KeyType::kUint32 : KeyType::kUint64; }
 
 int64_t Saturated(int64_t a, int64_t b) {
   int64_t sum = 0;
@@ -371,42 +367,6 @@ std::unique_ptr<Job> MakeJob(const SearchRequest& request, const CallOptions& ca
   return job;
 }
 
-std::unique_ptr<Job> MakeJob(const GroupRequest& request, const CallOptions& call) {
-  auto job = std::make_unique<Job>();
-  v1::GroupRequest* message = job->operation.mutable_group();
-  *message->mutable_options() = ToProto(call);
-  message->set_input(request.input == GroupInput::kSorted ? v1::GROUP_INPUT_SORTED
-                     : request.input == GroupInput::kRuns ? v1::GROUP_INPUT_RUNS
-                                                          : v1::GROUP_INPUT_UNSORTED);
-  if (request.input != GroupInput::kRuns) message->set_order(ToProto(request.order));
-  AddInput(job.get(), request.keys, message->mutable_keys(), "keys");
-  if (request.values.has_value()) AddInput(job.get(), *request.values, message->mutable_values(), "values");
-  const int64_t most = request.keys.count();
-  const auto add = [&](bool is_wanted, v1::GroupOutput output, const char* name, v1::Destination* destination,
-                       Finder find, const Output& place, ElementType type) {
-    if (!is_wanted) return;
-    message->add_outputs(output);
-    AddResult(job.get(), name, destination, find, place, type, most, output == v1::GROUP_OUTPUT_FIRSTS).is_exact =
-        false;
-  };
-  // A destination is in the message only if its result is wanted.
-#define CORANK_ADD(NAME, name, type)                                                                          \
-  add(                                                                                                        \
-      request.wants.name, v1::GROUP_OUTPUT_##NAME, #name,                                                     \
-      request.wants.name ? message->mutable_##name##_destination() : nullptr,                                 \
-      [](const v1::OperationResult& r, int) { return r.group().has_##name() ? &r.group().name() : nullptr; }, \
-      request.name##_output, type)
-  CORANK_ADD(KEYS, keys, request.keys.type);
-  CORANK_ADD(COUNTS, counts, KeyType::kInt64);
-  CORANK_ADD(FIRSTS, firsts, IndexType(most - 1));
-  const ElementType of = request.values.has_value() ? request.values->type : ElementType(KeyType::kInt64);
-  CORANK_ADD(SUMS, sums, of.is_record() ? of : ElementType(SumType(of.key_type())));  // the server refuses records
-  CORANK_ADD(MINIMA, minima, of);
-  CORANK_ADD(MAXIMA, maxima, of);
-#undef CORANK_ADD
-  return job;
-}
-
 absl::Status CheckHere(absl::string_view field, const ArrayView& view) {
   if (!view.is_elsewhere) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
@@ -473,6 +433,8 @@ const v1::RequestStats* StatsOf(const v1::OperationResult& result) {
       return &result.search().stats();
     case v1::OperationResult::kGroup:
       return &result.group().stats();
+    case v1::OperationResult::kCombineSets:
+      return &result.combine_sets().stats();
     case v1::OperationResult::RESULT_NOT_SET:
       return nullptr;
   }

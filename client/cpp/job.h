@@ -14,6 +14,7 @@
 #include "corank/groups.h"
 #include "corank/internal/result_buffer.h"
 #include "corank/operators.h"
+#include "corank/sets.h"
 #include "corank/v1/corank_service.pb.h"
 
 namespace corank::client {
@@ -27,11 +28,14 @@ struct JobInput {
   bool travels = true;  // its bytes go with the call, because they lie neither in a region nor on the server
 };
 
+/// Finds a result in the answer; null if the answer lacks it. `column`: JobResult::column.
+using Finder = const v1::Array* (*)(const v1::OperationResult& result, int column);
+
 /// A result array.
 struct JobResult {
-  std::string name;                                                         // "keys"
-  v1::Destination* destination;                                             // in the job's message
-  const v1::Array* (*find)(const v1::OperationResult& result, int column);  // null if the answer lacks it
+  std::string name;              // "keys"
+  v1::Destination* destination;  // in the job's message
+  Finder find;
   int column = 0;
   Output output;
   bool travels = true;                 // its bytes come with the answer
@@ -78,6 +82,16 @@ bool IsOver(const JobResult& result, const JobInput& input);
 /// Whether the result's Output overlaps any input of any of the jobs.
 bool IsOverAnyInput(const JobResult& result, absl::Span<Job* const> jobs);
 
+// The parts of MakeJob.
+
+/// Adds an input: `array` of the job's message, which is named `field` in errors.
+void AddInput(Job* job, const ArrayView& view, v1::Array* array, std::string field, bool is_control = false);
+/// Adds a result of at most `max_count` elements.
+JobResult& AddResult(Job* job, const char* name, v1::Destination* destination, Finder find, Output output,
+                     ElementType type, int64_t max_count, bool is_index = false);
+/// The type of indices up to this one.
+ElementType IndexType(int64_t max_index);
+
 // Results are in the order of the response's fields. For columns, the data and offsets of each column come first.
 std::unique_ptr<Job> MakeJob(const SortRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions& call);
@@ -89,6 +103,7 @@ std::unique_ptr<Job> MakeJob(const ScatterRequest& request, const CallOptions& c
 std::unique_ptr<Job> MakeJob(const LoadBalanceRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const SearchRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const GroupRequest& request, const CallOptions& call);
+std::unique_ptr<Job> MakeJob(const CombineSetsRequest& request, const CallOptions& call);
 
 /// INVALID_ARGUMENT, naming `field`, if the view is of a result that went to an Output.
 absl::Status CheckHere(absl::string_view field, const ArrayView& view);

@@ -59,6 +59,7 @@
 #include "corank/internal/result_buffer.h"
 #include "corank/memory.h"
 #include "corank/operators.h"
+#include "corank/sets.h"
 #include "corank/shared_memory.h"
 
 namespace corank::client {
@@ -77,7 +78,8 @@ class Client {
   /// Ends the regions that this client registered. No call may be running.
   ~Client();
 
-  // Calls with named arguments. operators.h, columns.h, groups.h and chain.h document the requests.
+  // Calls with named arguments. operators.h, columns.h, groups.h, sets.h and chain.h document the
+  // requests.
 
   /// Sorts keys, with values or as indices.
   absl::StatusOr<RawSortResult> Sort(const SortRequest& request, const CallOptions& call = {}) const;
@@ -100,6 +102,9 @@ class Client {
   absl::StatusOr<RawResult> Search(const SearchRequest& request, const CallOptions& call = {}) const;
   /// Finds the groups of equal keys, and reduces the values of each.
   absl::StatusOr<RawGroupResult> Group(const GroupRequest& request, const CallOptions& call = {}) const;
+  /// Combines two sorted arrays as multisets: union, intersection, difference or symmetric difference.
+  absl::StatusOr<RawCombineSetsResult> CombineSets(const CombineSetsRequest& request,
+                                                   const CallOptions& call = {}) const;
   /// Runs a chain of 1 to 16 operators in one call; see chain.h. The arrays always travel as a stream.
   absl::StatusOr<std::vector<OperatorResult>> Run(const std::vector<AnyRequest>& operators,
                                                   const CallOptions& call = {}) const;
@@ -234,6 +239,17 @@ class Client {
                                                             const GroupOptions& options = {},
                                                             const CallOptions& call = {}) const;
 
+  /// Union, intersection, difference or symmetric difference of two sorted arrays, as multisets.
+  template <typename Left, typename Right, typename Key = internal::KeyOf<Left>>
+  absl::StatusOr<CombineSetsResult<Key>> CombineSets(SetOperation operation, const Left& left, const Right& right,
+                                                     Order order = Order::kAscending,
+                                                     const CallOptions& call = {}) const;
+
+  /// The number of keys that CombineSets would return.
+  template <typename Left, typename Right>
+  absl::StatusOr<CountSetsResult> CountSets(SetOperation operation, const Left& left, const Right& right,
+                                            Order order = Order::kAscending, const CallOptions& call = {}) const;
+
  private:
   /// What a call returned besides its arrays.
   struct Outcome {
@@ -248,6 +264,10 @@ class Client {
   template <typename Request>
   absl::StatusOr<Outcome> RunInto(const Request& request, const CallOptions& call,
                                   const std::vector<ResultBuffer*>& buffers) const;
+  /// The same for results of which the request may not want some; sets those that it wants.
+  template <typename Request>
+  absl::StatusOr<RequestStats> RunWanted(const Request& request, const CallOptions& call,
+                                         std::initializer_list<std::pair<bool, std::optional<Array>*>> results) const;
   template <typename Request>
   absl::StatusOr<RawResult> RunRaw(const Request& request, const CallOptions& call) const;
   template <typename T, typename Request>

@@ -24,6 +24,7 @@ MOST_FILES = {
     "LoadBalance": 7,
     "Search": 10,
     "Group": 7,
+    "CombineSets": 7,
 }
 WITHOUT_LIMIT = {"Sort", "Merge"}
 # Words that the server also uses for other things: there are groups of settings. They count where they name a field.

@@ -20,6 +20,7 @@ HEADERS = (
     "element.h",
     "columns.h",
     "groups.h",
+    "sets.h",
     "chain.h",
     "shared_memory.h",
     "memory.h",

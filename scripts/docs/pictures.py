@@ -218,6 +218,40 @@ def group() -> Drawing:
     return drawing
 
 
+def combine_sets() -> Drawing:
+    left, right = [1, 3, 3, 5, 7], [3, 4, 5, 5]
+    blue, orange, green, *_ = HUES
+    # Of each key: how many of them have a partner.
+    partners = {key: min(left.count(key), right.count(key)) for key in (*left, *right)}
+
+    def has_partner(side: list[int], at: int) -> bool:
+        return at - side.index(side[at]) < partners[side[at]]
+
+    ours = [(key, green if has_partner(left, at) else blue) for at, key in enumerate(left)]
+    theirs = [(key, green if has_partner(right, at) else orange) for at, key in enumerate(right)]
+    rows = [
+        ("left", ours, "with a partner: green"),
+        ("right", theirs, "with a partner: green"),
+        ("union", sorted([*ours, *(each for each in theirs if each[1] == orange)], key=lambda each: each[0]), ""),
+        ("intersection", [each for each in ours if each[1] == green], ""),
+        ("difference", [each for each in ours if each[1] == blue], ""),
+        (
+            "symmetric difference",
+            sorted([each for each in (*ours, *theirs) if each[1] != green], key=lambda each: each[0]),
+            "",
+        ),
+    ]
+    drawing = Drawing(LEFT + 7 * CELL + 130, 300, "Set operations on two sorted arrays")
+    for k, (name, cells, note) in enumerate(rows):
+        y = 10 + k * (CELL + 10) + (20 if k >= 2 else 0)
+        words = name.split()
+        for line, word in enumerate(words):
+            drawing.text(LEFT - 12, y + CELL / 2 + 15 * (line - (len(words) - 1) / 2), word, "right")
+        drawing.row(LEFT, y, [key for key, _ in cells], [hue for _, hue in cells])
+        drawing.text(LEFT + len(cells) * CELL + 12, y + CELL / 2, note, "left small")
+    return drawing
+
+
 def places() -> Drawing:
     stages = [(160, 120, "your array"), (312, 120, "on the way"), (464, 120, "server memory"), (616, 120, "GPU memory")]
     blue, orange, green, purple, red = HUES
@@ -262,6 +296,7 @@ PICTURES: dict[str, Callable[[], Drawing]] = {
     "load-balance": load_balance,
     "search": search,
     "group": group,
+    "combine-sets": combine_sets,
     "places": places,
 }
 

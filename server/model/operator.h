@@ -16,7 +16,8 @@
   ROW(ScatterIntervals, scatter_intervals) \
   ROW(LoadBalance, load_balance)           \
   ROW(Search, search)                      \
-  ROW(Group, group)
+  ROW(Group, group)                        \
+  ROW(CombineSets, combine_sets)
 
 namespace corank {
 

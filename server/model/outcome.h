@@ -31,14 +31,15 @@ enum class ResultRole : uint8_t {
   kSums,
   kMinima,
   kMaxima,
+  kCount,
 };
 
-inline constexpr int kResultRoles = static_cast<int>(ResultRole::kMaxima) + 1;
+inline constexpr int kResultRoles = static_cast<int>(ResultRole::kCount) + 1;
 
 constexpr const char* RoleName(ResultRole role) {
   constexpr const char* kNames[kResultRoles] = {"keys",   "values",  "indices", "data",      "offsets",
                                                 "result", "objects", "ranks",   "positions", "counts",
-                                                "firsts", "sums",    "minima",  "maxima"};
+                                                "firsts", "sums",    "minima",  "maxima",    "count"};
   return kNames[static_cast<int>(role)];
 }
 

@@ -186,6 +186,32 @@ TEST_F(CliTest, GroupWritesTheFilesThatAreNamed) {
   }
 }
 
+TEST_F(CliTest, CombineSetsWritesOrCountsTheResult) {
+  WriteFile(Path("a.npy"), Npy("<i4", std::vector<int32_t>{1, 3, 3}));
+  WriteFile(Path("b.npy"), Npy("<i4", std::vector<int32_t>{3, 5}));
+  WriteFile(Path("va.npy"), Npy("<f4", std::vector<float>{1, 2, 3}));
+  WriteFile(Path("vb.npy"), Npy("<f4", std::vector<float>{4, 5}));
+  const Finished done = Corank({"combine-sets", Path("a.npy"), Path("b.npy"), "-o", Path("keys.npy"), "--left-values",
+                                Path("va.npy"), "--right-values", Path("vb.npy"), "--values-output", Path("v.npy")});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(FromNpy<int32_t>(ReadFile(Path("keys.npy")), "<i4"), ElementsAre(1, 3, 3, 5));
+  EXPECT_THAT(FromNpy<float>(ReadFile(Path("v.npy")), "<f4"), ElementsAre(1, 2, 3, 5));
+  WriteFile(Path("a.txt"), "1\n3\n3\n");
+  WriteFile(Path("b.txt"), "3\n5.5\n");
+  EXPECT_EQ(Corank({"combine-sets", Path("a.txt"), Path("b.txt"), "--operation", "difference"}).out, "1\n3\n");
+  EXPECT_EQ(Corank({"combine-sets", Path("a.npy"), Path("b.npy"), "--count"}).out, "4\n");
+  WriteFile(Path("c.txt"), "3\n2\n");
+  EXPECT_THAT(Corank({"combine-sets", Path("a.txt"), Path("c.txt")}).err, HasSubstr("c.txt"));
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--operation", "unoin"},
+                                                {"--count", "-o", Path("x.npy")},
+                                                {"--left-values", Path("va.npy")},
+                                                {"--operation", "difference", "--right-values", Path("vb.npy")}}) {
+    std::vector<std::string> words = {"combine-sets", Path("a.npy"), Path("b.npy")};
+    words.insert(words.end(), wrong.begin(), wrong.end());
+    EXPECT_EQ(Corank(words).exit_code, 2) << wrong[0];
+  }
+}
+
 TEST_F(CliTest, InfoSaysWhatTheServerIs) {
   const Finished table = Corank({"info"});
   ASSERT_EQ(table.exit_code, 0) << table.err;
@@ -220,7 +246,7 @@ TEST_F(CliTest, VersionAndHelpNeedNoServer) {
   const Finished help = Corank({"help"});
   EXPECT_EQ(help.exit_code, 0);
   for (const char* command : {"sort", "merge", "argsort", "move", "expand", "gather", "scatter", "load-balance",
-                              "search", "group", "info", "bench", "version", "help"}) {
+                              "search", "group", "combine-sets", "info", "bench", "version", "help"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command + " "));
   }
   EXPECT_EQ(Corank({"sort", "--help"}).out, Corank({"help", "sort"}).out);

@@ -236,6 +236,22 @@ TEST_P(ClientOnServer, FindsGroups) {
   EXPECT_EQ(ViolatedField(client_.Group(keys, options).status()), "keys");
 }
 
+TEST_P(ClientOnServer, CombinesSets) {
+  const std::vector<int16_t> left = {1, 3, 3, 7}, right = {3, 4, 7, 7};
+  const auto united = client_.CombineSets(SetOperation::kUnion, left, right);
+  ASSERT_TRUE(united.ok()) << united.status();
+  EXPECT_THAT(united->keys, ElementsAre(1, 3, 3, 4, 7, 7));
+  EXPECT_THAT(client_.CombineSets(SetOperation::kDifference, left, right)->keys, ElementsAre(1, 3));
+  EXPECT_EQ(client_.CountSets(SetOperation::kIntersection, left, right)->count, 2);
+
+  const std::vector<float> left_values = {1, 2, 3, 4}, right_values = {5, 6, 7, 8};
+  CombineSetsRequest request{SetOperation::kUnion, Order::kAscending, ViewOf(left), ViewOf(right)};
+  request.left_values = ViewOf(left_values);
+  EXPECT_EQ(ViolatedField(client_.CombineSets(request).status()), "right_values");
+  request.right_values = ViewOf(right_values);
+  EXPECT_THAT(*ToVector<float>(*client_.CombineSets(request)->values), ElementsAre(1, 2, 3, 6, 4, 8));
+}
+
 TEST_P(ClientOnServer, LargeGroupsTravelAsOthersDo) {
   std::vector<uint32_t> keys(3'000'000);
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint32_t>(i * 2654435761U % 1000);

@@ -101,7 +101,18 @@ def test_good_requests_are_answered(narrow_client: corank.Client) -> None:
     ids=["ff", "length over the end", "array over the end", "random"],
 )
 @pytest.mark.parametrize(
-    "method", ["Sort", "Merge", "ExpandIntervals", "MoveIntervals", "LoadBalance", "Search", "Group", "Execute"]
+    "method",
+    [
+        "Sort",
+        "Merge",
+        "ExpandIntervals",
+        "MoveIntervals",
+        "LoadBalance",
+        "Search",
+        "Group",
+        "CombineSets",
+        "Execute",
+    ],
 )
 def test_bytes_that_are_no_message_are_refused(server: LocalServer, method: str, data: bytes) -> None:
     code, field, message = refusal(server, method, data)

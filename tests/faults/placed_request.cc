@@ -16,10 +16,10 @@ bool IsWanted(const google::protobuf::Message& request, const FieldDescriptor& d
     const auto* reflection = request.GetReflection();
     return field->is_repeated() ? reflection->FieldSize(request, field) > 0 : reflection->HasField(request, field);
   };
-  if (destination.name() == "keys_destination") return has("keys");
-  if (destination.name() == "values_destination") return has("values");
+  if (destination.name() == "keys_destination") return has("keys") || has("left");
+  if (destination.name() == "values_destination") return has("values") || has("left_values");
   if (destination.name() == "offsets_destination") return has("offsets");
-  return destination.name() != "indices_destination";
+  return destination.name() != "indices_destination" && destination.name() != "count_destination";
 }
 
 }  // namespace
@@ -77,6 +77,7 @@ v1::Operation ToOperation(const AnyRequest& request) {
     void operator()(const v1::LoadBalanceRequest& request) const { *operation->mutable_load_balance() = request; }
     void operator()(const v1::SearchRequest& request) const { *operation->mutable_search() = request; }
     void operator()(const v1::GroupRequest& request) const { *operation->mutable_group() = request; }
+    void operator()(const v1::CombineSetsRequest& request) const { *operation->mutable_combine_sets() = request; }
   };
   std::visit(Setter{&operation}, request);
   return operation;

@@ -247,4 +247,33 @@ bool IsRight(const v1::GroupRequest& request, const v1::GroupResponse& response)
                       reductions.maxima);
 }
 
+bool IsRight(const v1::CombineSetsRequest& request, const v1::CombineSetsResponse& response) {
+  if (!IsInline(request.keys_destination()) || !IsInline(request.values_destination())) return true;
+  if (!IsInline(request.count_destination())) return true;
+  for (const v1::Array* array : {&request.left(), &request.right(), &request.left_values(), &request.right_values()}) {
+    if (array->place_case() != v1::Array::PLACE_NOT_SET && !IsInline(*array)) return true;
+  }
+  const KeyType type = KeyTypeOf(request.left());
+  const Order order = OrderOf(request.order());
+  Bytes keys = BytesOf(request.left());
+  const Bytes right = BytesOf(request.right());
+  // The server must refuse these.
+  if (testing::FirstUnsorted(type, order, keys) || testing::FirstUnsorted(type, order, right)) return false;
+  const std::vector<int64_t> expected =
+      testing::SetOrder(static_cast<SetOperation>(request.operation()), type, order, keys, right);
+  keys.insert(keys.end(), right.begin(), right.end());
+  if (!HoldsOrLacks(request.count_only(), response.has_count(), response.count(), v1::ELEMENT_TYPE_INT64,
+                    testing::IndexArray({static_cast<int64_t>(expected.size())}, 8)) ||
+      !HoldsOrLacks(!request.count_only(), response.has_keys(), response.keys(), request.left().type(),
+                    testing::Gather(keys, KeyBytes(type), expected))) {
+    return false;
+  }
+  if (!request.has_left_values()) return !response.has_values();
+  Bytes values = BytesOf(request.left_values());
+  const Bytes more = BytesOf(request.right_values());
+  values.insert(values.end(), more.begin(), more.end());
+  return Holds(response.values(), request.left_values(),
+               testing::Gather(values, ElementBytes(request.left_values()), expected));
+}
+
 }  // namespace corank::fuzz

@@ -9,11 +9,12 @@
 #include "absl/strings/string_view.h"
 #include "corank/v1/group.pb.h"
 #include "corank/v1/operators.pb.h"
+#include "corank/v1/sets.pb.h"
 
 namespace corank::fuzz {
 
 /// The number of operators. `op` counts from 0 in the contract's order.
-inline constexpr int kOperators = 9;
+inline constexpr int kOperators = 10;
 
 /// For any bytes: the parser agrees with protobuf's own, and valid requests get the right result. `cuts`: the ends of
 /// slices (see Sliced).
@@ -29,6 +30,7 @@ bool IsRight(const v1::ScatterIntervalsRequest& request, const v1::ScatterInterv
 bool IsRight(const v1::LoadBalanceRequest& request, const v1::LoadBalanceResponse& response);
 bool IsRight(const v1::SearchRequest& request, const v1::SearchResponse& response);
 bool IsRight(const v1::GroupRequest& request, const v1::GroupResponse& response);
+bool IsRight(const v1::CombineSetsRequest& request, const v1::CombineSetsResponse& response);
 
 }  // namespace corank::fuzz
 

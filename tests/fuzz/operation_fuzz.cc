@@ -7,6 +7,7 @@
 #include "tests/fuzz/answers.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/world.h"
+#include "tests/support/oracles.h"
 
 namespace corank::fuzz {
 namespace {
@@ -208,6 +209,38 @@ std::string Group(Input& input) {
   return request.SerializeAsString();
 }
 
+/// The same elements in order.
+v1::Array Sorted(v1::Array array, v1::SortOrder order) {
+  const auto type = static_cast<KeyType>(array.type());  // they have the same numbers
+  const std::string& data = array.inline_data();
+  const testing::Bytes keys(data.begin(), data.end());
+  const Order direction = order == v1::SORT_ORDER_DESCENDING ? Order::kDescending : Order::kAscending;
+  const testing::Bytes sorted = testing::Gather(keys, KeyBytes(type), testing::StableOrder(type, direction, keys));
+  array.set_inline_data(sorted.data(), sorted.size());
+  return array;
+}
+
+std::string Sets(Input& input) {
+  v1::CombineSetsRequest request;
+  const v1::ElementType type = AnyKey(input);
+  request.set_operation(static_cast<v1::SetOperation>(1 + input.Choice(4)));
+  request.set_order(static_cast<v1::SortOrder>(input.Choice(3)));
+  const int64_t left = Count(input), right = Count(input);
+  *request.mutable_left() = Elements(input, type, left);
+  *request.mutable_right() = Elements(input, type, right);
+  if (input.Choice(4) != 0) {
+    for (v1::Array* side : {request.mutable_left(), request.mutable_right()}) *side = Sorted(*side, request.order());
+  }
+  request.set_count_only(input.Choice(4) == 0);
+  if (request.count_only() || input.Bit()) return request.SerializeAsString();
+  const v1::ElementType value_type = AnyKey(input);
+  *request.mutable_left_values() = Elements(input, value_type, left);
+  if (request.operation() == v1::SET_OPERATION_UNION || request.operation() == v1::SET_OPERATION_SYMMETRIC_DIFFERENCE) {
+    *request.mutable_right_values() = Elements(input, value_type, right);
+  }
+  return request.SerializeAsString();
+}
+
 }  // namespace
 
 std::vector<std::string> Seeds() {
@@ -227,8 +260,8 @@ std::vector<std::string> Seeds() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using Maker = std::string (*)(corank::fuzz::Input&);
   static constexpr Maker kMakers[corank::fuzz::kOperators] = {
-      corank::fuzz::Sort,    corank::fuzz::Merge,   corank::fuzz::Expand, corank::fuzz::Move, corank::fuzz::Gather,
-      corank::fuzz::Scatter, corank::fuzz::Balance, corank::fuzz::Search, corank::fuzz::Group};
+      corank::fuzz::Sort,    corank::fuzz::Merge,   corank::fuzz::Expand, corank::fuzz::Move,  corank::fuzz::Gather,
+      corank::fuzz::Scatter, corank::fuzz::Balance, corank::fuzz::Search, corank::fuzz::Group, corank::fuzz::Sets};
   corank::fuzz::Input input(data, size);
   const int op = input.Choice(corank::fuzz::kOperators);
   const uint8_t cuts = input.Byte();

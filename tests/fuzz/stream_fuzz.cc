@@ -116,6 +116,10 @@ void NotePlan(const std::string& bytes, Sent& sent) {
     note(operation.search().needles());
     note(operation.group().keys());
     note(operation.group().values());
+    note(operation.combine_sets().left());
+    note(operation.combine_sets().right());
+    note(operation.combine_sets().left_values());
+    note(operation.combine_sets().right_values());
   }
   if (request.plan().operations_size() == 1 && request.plan().operations(0).has_sort() && request.plan().parts() <= 1) {
     sent.only_sort = request.plan().operations(0).sort();

@@ -23,6 +23,7 @@ AnyRequest Empty(const std::string& name) {
       {"LoadBalance", v1::LoadBalanceRequest()},
       {"Search", v1::SearchRequest()},
       {"Group", v1::GroupRequest()},
+      {"CombineSets", v1::CombineSetsRequest()},
   };
   return all->at(name);
 }

@@ -26,10 +26,11 @@ v1::ScatterIntervalsRequest GoodScatter() { return Good<v1::ScatterIntervalsRequ
 v1::LoadBalanceRequest GoodBalance() { return Good<v1::LoadBalanceRequest>("LoadBalance"); }
 v1::SearchRequest GoodSearch() { return Good<v1::SearchRequest>("Search"); }
 v1::GroupRequest GoodGroup() { return Good<v1::GroupRequest>("Group"); }
+v1::CombineSetsRequest GoodSets() { return Good<v1::CombineSetsRequest>("CombineSets"); }
 
 std::vector<AnyRequest> GoodRequests() {
-  return {GoodSort(),    GoodMerge(),   GoodExpand(), GoodMove(),  GoodGather(),
-          GoodScatter(), GoodBalance(), GoodSearch(), GoodGroup(), GoodColumnSort()};
+  return {GoodSort(),    GoodMerge(),  GoodExpand(), GoodMove(), GoodGather(),    GoodScatter(),
+          GoodBalance(), GoodSearch(), GoodGroup(),  GoodSets(), GoodColumnSort()};
 }
 
 }  // namespace corank::testing

@@ -3,64 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <limits>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "corank/v1/memory_service.grpc.pb.h"
-#include "kernels/common/group.h"
 #include "tests/server/good_requests.h"
-#include "tests/server/messages.h"
+#include "tests/server/operators_fixture.h"
 #include "tests/server/raw_stream.h"
-#include "tests/server/reach_engine.h"
-#include "tests/server/running_server.h"
-#include "tests/support/distributions.h"
-#include "tests/support/oracles.h"
 #include "version/version.h"
 
 namespace corank::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
-
-v1::Array ToArray(KeyType type, const Bytes& keys) {
-  return MakeArray(static_cast<v1::ElementType>(type), keys.data(), keys.size());
-}
-
-v1::Array ToRecords(int record_bytes, const Bytes& bytes) {
-  return Records(static_cast<uint32_t>(record_bytes), Text(bytes));
-}
-
-std::string Indices(const std::vector<int64_t>& indices) { return Text(IndexArray(indices, 4)); }
-
-class OperatorsTest : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() { running_ = new RunningServer(TestOptions(), ReachEngine()); }
-  static void TearDownTestSuite() {
-    delete running_;
-    running_ = nullptr;
-  }
-
-  template <typename Response, typename Request>
-  Response Get(const Request& request) {
-    grpc::ClientContext context;
-    Response response;
-    const grpc::Status status = Call(running_->stub(), &context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_code() << " " << status.error_message();
-    EXPECT_EQ(response.stats().engine(), v1::ENGINE_CPU);
-    EXPECT_FALSE(response.stats().device().empty());
-    EXPECT_GT(response.stats().queue_ns(), 0);
-    EXPECT_EQ(response.stats().batch_size(), 1);
-    return response;
-  }
-
-  static RunningServer* running_;
-};
-
-RunningServer* OperatorsTest::running_ = nullptr;
 
 TEST_F(OperatorsTest, SortsKeysWithValuesOfEveryType) {
   uint64_t seed = 1;
@@ -308,102 +263,6 @@ TEST_F(OperatorsTest, RequestIdsComeBackInTrailingMetadata) {
       EXPECT_EQ(returned, id);
     }
   }
-}
-
-TEST_F(OperatorsTest, GroupsKeysAndValuesOfEveryType) {
-  constexpr v1::GroupOutput kOutputs[] = {v1::GROUP_OUTPUT_KEYS, v1::GROUP_OUTPUT_COUNTS, v1::GROUP_OUTPUT_FIRSTS,
-                                          v1::GROUP_OUTPUT_SUMS, v1::GROUP_OUTPUT_MINIMA, v1::GROUP_OUTPUT_MAXIMA};
-  uint64_t seed = 40;
-  for (const KeyType type : kAllKeyTypes) {
-    for (const v1::GroupInput input : {v1::GROUP_INPUT_UNSORTED, v1::GROUP_INPUT_SORTED, v1::GROUP_INPUT_RUNS}) {
-      for (const int64_t count : {0, 1, 1000}) {
-        SCOPED_TRACE(::testing::Message() << KeyTypeName(type) << " x " << count << ", " << v1::GroupInput_Name(input)
-                                          << ", seed " << ++seed);
-        const bool is_float = IsFloat(type);
-        Bytes keys =
-            MakeKeys(type, is_float ? Distribution::kSpecialFloats : Distribution::kSixteenDistinct, count, seed);
-        // Sums of any 64-bit integers would not fit.
-        const KeyType value_type = !is_float && KeyBytes(type) == 8 ? KeyType::kUint32 : type;
-        const Bytes values = MakeKeys(value_type, Distribution::kSixteenDistinct, count, seed + 100);
-        const Order order = seed % 2 == 0 && input != v1::GROUP_INPUT_RUNS ? Order::kDescending : Order::kAscending;
-        std::vector<int64_t> sorted = StableOrder(type, order, keys);
-        if (input != v1::GROUP_INPUT_UNSORTED) {
-          if (input == v1::GROUP_INPUT_SORTED) keys = Gather(keys, KeyBytes(type), sorted);
-          std::iota(sorted.begin(), sorted.end(), 0);
-        }
-        const Bytes grouped = Gather(keys, KeyBytes(type), sorted);
-        const std::vector<int64_t> starts = GroupStarts(type, grouped);
-        std::vector<int64_t> counts, firsts;
-        for (size_t i = 0; i < starts.size(); ++i) {
-          counts.push_back((i + 1 < starts.size() ? starts[i + 1] : count) - starts[i]);
-          firsts.push_back(sorted[static_cast<size_t>(starts[i])]);
-        }
-        const GroupReductions reductions =
-            ReduceGroups(value_type, Gather(values, KeyBytes(value_type), sorted), starts);
-        ASSERT_EQ(reductions.overflow, -1);
-
-        // With first positions, a permutation finds the values; without, the values travel with the keys.
-        for (const bool with_firsts : {true, false}) {
-          v1::GroupRequest request;
-          *request.mutable_keys() = ToArray(type, keys);
-          *request.mutable_values() = ToArray(value_type, values);
-          request.set_input(input);
-          if (order == Order::kDescending) request.set_order(v1::SORT_ORDER_DESCENDING);
-          for (const v1::GroupOutput output : kOutputs) {
-            if (with_firsts || output != v1::GROUP_OUTPUT_FIRSTS) request.add_outputs(output);
-          }
-          const auto response = Get<v1::GroupResponse>(request);
-          const auto groups = static_cast<int64_t>(starts.size());
-          EXPECT_EQ(response.keys().inline_data(), Text(Gather(grouped, KeyBytes(type), starts)));
-          EXPECT_EQ(response.keys().type(), static_cast<v1::ElementType>(type));
-          EXPECT_EQ(response.keys().count(), groups);
-          EXPECT_EQ(response.counts().inline_data(), Text(IndexArray(counts, 8)));
-          EXPECT_EQ(response.counts().type(), v1::ELEMENT_TYPE_INT64);
-          EXPECT_EQ(response.has_firsts(), with_firsts);
-          if (with_firsts) {
-            EXPECT_EQ(response.firsts().inline_data(), Indices(firsts));
-            EXPECT_EQ(response.firsts().type(), v1::ELEMENT_TYPE_UINT32);
-          }
-          EXPECT_EQ(response.sums().inline_data(), Text(reductions.sums));
-          EXPECT_EQ(response.sums().type(), static_cast<v1::ElementType>(SumType(value_type)));
-          EXPECT_EQ(response.minima().inline_data(), Text(reductions.minima));
-          EXPECT_EQ(response.minima().type(), static_cast<v1::ElementType>(value_type));
-          EXPECT_EQ(response.maxima().inline_data(), Text(reductions.maxima));
-          EXPECT_EQ(response.maxima().count(), groups);
-        }
-      }
-    }
-  }
-}
-
-TEST_F(OperatorsTest, ReturnsKeysAndCountsUnlessGroupIsAskedForOthers) {
-  v1::GroupRequest request;
-  *request.mutable_keys() = Int32s({3, 1, 3, 2, 1});
-  auto response = Get<v1::GroupResponse>(request);
-  EXPECT_EQ(response.keys().inline_data(), Int32s({1, 2, 3}).inline_data());
-  EXPECT_EQ(response.counts().inline_data(), Int64s({2, 1, 2}).inline_data());
-  EXPECT_FALSE(response.has_firsts() || response.has_sums() || response.has_minima() || response.has_maxima());
-
-  request.add_outputs(v1::GROUP_OUTPUT_FIRSTS);
-  response = Get<v1::GroupResponse>(request);
-  EXPECT_FALSE(response.has_keys() || response.has_counts());
-  EXPECT_EQ(response.firsts().inline_data(), Indices({1, 3, 0}));
-}
-
-TEST_F(OperatorsTest, SaysWhichSumDoesNotFit) {
-  v1::GroupRequest request;
-  *request.mutable_keys() = Int32s({5, 4, 5});
-  *request.mutable_values() = Int64s({std::numeric_limits<int64_t>::max(), 7, 1});
-  request.add_outputs(v1::GROUP_OUTPUT_SUMS);
-  grpc::ClientContext context;
-  v1::GroupResponse response;
-  const grpc::Status status = Call(running_->stub(), &context, request, &response);
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(BadField(status), "values");
-  EXPECT_THAT(status.error_message(), HasSubstr("group 1"));
-  request.set_outputs(0, v1::GROUP_OUTPUT_MAXIMA);
-  EXPECT_EQ(Get<v1::GroupResponse>(request).maxima().inline_data(),
-            Int64s({7, std::numeric_limits<int64_t>::max()}).inline_data());
 }
 
 TEST_F(OperatorsTest, SaysWhatItIs) {

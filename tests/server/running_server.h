@@ -93,6 +93,11 @@ struct Unary<v1::GroupRequest> {
   using Response = v1::GroupResponse;
   static constexpr auto kMethod = &v1::CorankService::Stub::Group;
 };
+template <>
+struct Unary<v1::CombineSetsRequest> {
+  using Response = v1::CombineSetsResponse;
+  static constexpr auto kMethod = &v1::CorankService::Stub::CombineSets;
+};
 
 /// Calls the method of the request.
 template <typename Request>

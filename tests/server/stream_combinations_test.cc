@@ -268,6 +268,29 @@ Case GroupCase() {
   return one;
 }
 
+Case SetsCase() {
+  Case one{"combine_sets"};
+  const auto sorted = [](uint64_t seed) {
+    const Bytes keys = KeysOf(200, seed);
+    return Gather(keys, 4, StableOrder(KeyType::kInt32, Order::kAscending, keys));
+  };
+  Bytes keys = sorted(20), values = MakeKeys(KeyType::kFloat32, Distribution::kUniform, 400, 22);
+  const Bytes right = sorted(21), right_values(values.begin() + 800, values.end());
+  const std::vector<int64_t> order =
+      SetOrder(SetOperation::kSymmetricDifference, KeyType::kInt32, Order::kAscending, keys, right);
+  v1::CombineSetsRequest& request = *one.operation.mutable_combine_sets();
+  request.set_operation(v1::SET_OPERATION_SYMMETRIC_DIFFERENCE);
+  *request.mutable_left() = Int32Array(keys);
+  *request.mutable_right() = Int32Array(right);
+  *request.mutable_left_values() = ArrayOf(v1::ELEMENT_TYPE_FLOAT32, Bytes(values.begin(), values.begin() + 800));
+  *request.mutable_right_values() = ArrayOf(v1::ELEMENT_TYPE_FLOAT32, right_values);
+  keys.insert(keys.end(), right.begin(), right.end());
+  v1::CombineSetsResponse& response = *one.expected.mutable_combine_sets();
+  *response.mutable_keys() = Int32Array(Gather(keys, 4, order));
+  *response.mutable_values() = ArrayOf(v1::ELEMENT_TYPE_FLOAT32, Gather(values, 4, order));
+  return one;
+}
+
 std::vector<Case> Cases() {
   return {SortOfValues(),
           FirstOfSort(),
@@ -284,7 +307,8 @@ std::vector<Case> Cases() {
           Scatter(true),
           Balance(),
           SearchCase(),
-          GroupCase()};
+          GroupCase(),
+          SetsCase()};
 }
 
 class StreamCombinationsTest : public ::testing::TestWithParam<int> {

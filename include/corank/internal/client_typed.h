@@ -188,6 +188,30 @@ absl::StatusOr<GroupValuesResult<Key, Value>> Client::GroupValues(const Keys& ke
   return result;
 }
 
+template <typename Left, typename Right, typename Key>
+absl::StatusOr<CombineSetsResult<Key>> Client::CombineSets(SetOperation operation, const Left& left, const Right& right,
+                                                           Order order, const CallOptions& call) const {
+  const CombineSetsRequest request{operation, order, ViewOf(left), ViewOf(right)};
+  CombineSetsResult<Key> result;
+  VectorBuffer<Key> keys(&result.keys);
+  absl::StatusOr<Outcome> outcome = RunInto(request, call, {&keys});
+  if (!outcome.ok()) return outcome.status();
+  result.stats = std::move(outcome->stats);
+  return result;
+}
+
+template <typename Left, typename Right>
+absl::StatusOr<CountSetsResult> Client::CountSets(SetOperation operation, const Left& left, const Right& right,
+                                                  Order order, const CallOptions& call) const {
+  CombineSetsRequest request{operation, order, ViewOf(left), ViewOf(right)};
+  request.count_only = true;
+  std::vector<int64_t> count;
+  VectorBuffer<int64_t> buffer(&count);
+  absl::StatusOr<Outcome> outcome = RunInto(request, call, {&buffer});
+  if (!outcome.ok()) return outcome.status();
+  return CountSetsResult{count.front(), std::move(outcome->stats)};
+}
+
 }  // namespace corank::client
 
 #endif  // CORANK_INTERNAL_CLIENT_TYPED_H_

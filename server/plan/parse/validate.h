@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "corank/v1/group.pb.h"
 #include "corank/v1/operators.pb.h"
+#include "corank/v1/sets.pb.h"
 #include "server/model/operator.h"
 #include "server/plan/parse/places.h"
 #include "server/run/operation.h"

@@ -30,10 +30,7 @@ GroupOperation::GroupOperation(Spec spec) : spec_(std::move(spec)) {
 
 template <typename T>
 void GroupOperation::Add(const Wanted& wanted, ResultRole role, v1::ElementType type, T** place) {
-  if (!wanted.is_wanted) return;
-  PendingResult result{role, type, KeyBytes(KeyTypeOf(type)), args_.count, wanted.target};
-  made_.push_back(
-      {std::move(result), place, [](void* to, void* d_bytes) { *static_cast<T**>(to) = static_cast<T*>(d_bytes); }});
+  if (wanted.is_wanted) AddResult({role, type, KeyBytes(KeyTypeOf(type)), args_.count, wanted.target}, place);
 }
 
 SortArgs GroupOperation::SortPart() const {
@@ -52,9 +49,7 @@ int64_t GroupOperation::SortedBytes() const {
 }
 
 int64_t GroupOperation::work_bytes() const {
-  int64_t bytes = spec_.keys.size_bytes() + (spec_.values ? spec_.values->size_bytes() : 0);
-  for (const Made& made : made_) bytes += made.result.size_bytes();
-  return bytes + SortedBytes();
+  return spec_.keys.size_bytes() + (spec_.values ? spec_.values->size_bytes() : 0) + result_bytes() + SortedBytes();
 }
 
 int64_t GroupOperation::device_bytes(const Engine& engine) const {
@@ -79,76 +74,38 @@ int64_t GroupOperation::device_bytes(const Engine& engine) const {
   return work_bytes() + workspace_bytes;
 }
 
-absl::Status GroupOperation::Execute(Lane& lane, Outcome& outcome) {
-  EngineStream& stream = lane.stream();
-  CORANK_RETURN_IF_ERROR(stream.Begin());
-  const absl::Status enqueued = Enqueue(lane);
-  if (!enqueued.ok()) return FinishStream(stream, enqueued, &outcome.stats);
-  CORANK_RETURN_IF_ERROR(stream.Finish().status());  // the times of the second wait include these
-  CORANK_RETURN_IF_ERROR(CheckReport());
-  lane.set_next_stage(Stage::kCopyOut);
-  CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-  CORANK_RETURN_IF_ERROR(FinishStream(stream, Download(stream), &outcome.stats));
-  for (const Made& made : made_) {
-    ResultArray result = made.result.Collect();
-    result.count = report_.groups;
-    outcome.results.push_back(std::move(result));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status GroupOperation::CopyIn(EngineStream& stream, SortArgs* sort) {
+absl::Status GroupOperation::CopyIn(EngineStream& stream) {
   CORANK_ASSIGN_OR_RETURN(args_.keys, Upload(stream, spec_.keys));
   if (spec_.values) {
     CORANK_ASSIGN_OR_RETURN(args_.values, Upload(stream, *spec_.values));
   }
-  for (Made& made : made_) {
-    CORANK_RETURN_IF_ERROR(made.result.Allocate(stream));
-    made.set(made.place, made.result.buffer.device);
-  }
+  CORANK_RETURN_IF_ERROR(CountedOperation::CopyIn(stream));
   if (!spec_.sorts || args_.count == 0) return absl::OkStatus();
-  *sort = SortPart();
-  sort->keys_in = args_.keys;
-  CORANK_ASSIGN_OR_RETURN(sort->keys_out, stream.AllocateDevice(spec_.keys.size_bytes()));
-  args_.keys = sort->keys_out;
-  if (sort->value_bytes > 0) {
-    sort->values_in = args_.values;
-    CORANK_ASSIGN_OR_RETURN(sort->values_out, stream.AllocateDevice(spec_.values->size_bytes()));
-    args_.values = sort->values_out;
+  sort_ = SortPart();
+  sort_.keys_in = args_.keys;
+  CORANK_ASSIGN_OR_RETURN(sort_.keys_out, stream.AllocateDevice(spec_.keys.size_bytes()));
+  args_.keys = sort_.keys_out;
+  if (sort_.value_bytes > 0) {
+    sort_.values_in = args_.values;
+    CORANK_ASSIGN_OR_RETURN(sort_.values_out, stream.AllocateDevice(spec_.values->size_bytes()));
+    args_.values = sort_.values_out;
   }
   if (spec_.firsts.is_wanted) {
-    CORANK_ASSIGN_OR_RETURN(sort->indices_out, stream.AllocateDevice(args_.count * IndexBytes(args_.count - 1)));
-    args_.indices = sort->indices_out;
+    CORANK_ASSIGN_OR_RETURN(sort_.indices_out, stream.AllocateDevice(args_.count * IndexBytes(args_.count - 1)));
+    args_.indices = sort_.indices_out;
   }
   return absl::OkStatus();
 }
 
-absl::Status GroupOperation::Enqueue(Lane& lane) {
-  EngineStream& stream = lane.stream();
-  SortArgs sort;
-  CORANK_RETURN_IF_ERROR(CopyIn(stream, &sort));
-  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
-  lane.set_next_stage(Stage::kKernel);
-  CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-  if (sort.count > 0) CORANK_RETURN_IF_ERROR(stream.Sort(sort, &sort_report_));
-  CORANK_RETURN_IF_ERROR(stream.Group(args_, &report_));
-  return stream.EndKernels();
+absl::Status GroupOperation::Run(EngineStream& stream) {
+  if (sort_.count > 0) CORANK_RETURN_IF_ERROR(stream.Sort(sort_, &sort_report_));
+  return stream.Group(args_, &report_);
 }
 
-absl::Status GroupOperation::Download(EngineStream& stream) const {
-  for (const Made& made : made_) CORANK_RETURN_IF_ERROR(made.result.Check());
-  for (const Made& made : made_) {
-    PendingResult result = made.result;
-    result.count = report_.groups;
-    CORANK_RETURN_IF_ERROR(result.Download(stream));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status GroupOperation::CheckReport() const {
+absl::StatusOr<int64_t> GroupOperation::Count() const {
   if (sort_report_.fault != OperatorReport::Fault::kNone) return UnexpectedFault(sort_report_);
   if (report_.unsorted >= 0) return NotSorted("keys", report_.unsorted, spec_.order);
-  if (report_.overflow < 0) return absl::OkStatus();
+  if (report_.overflow < 0) return report_.groups;
   return InvalidField("values",
                       absl::StrCat("the sum of group ", report_.overflow,
                                    " does not fit in 64 bits; ask for no sums, or send the values as floats"));

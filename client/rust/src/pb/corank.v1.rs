@@ -1102,11 +1102,118 @@ impl GroupOutput {
         }
     }
 }
+/// Combines two sorted multisets into a sorted one, like std::set_union and its siblings.
+///
+/// Keys are equal as in Sort: all NaNs are one key, and -0.0 equals +0.0. Every key of the result has the bits, and the
+/// value, of the element that it is.
+///
+/// Only the run finds the length of the result, so the response has it as the `count` of keys and values. Until then the
+/// server plans for the longest result: left + right keys for a union and a symmetric difference, the shorter side for
+/// an intersection, the left side for a difference. A range in shared memory or GPU memory must have room for that many
+/// elements, and an inline result of that length must fit into max_response_bytes. The server writes the elements of the
+/// result only. A kept result takes the memory of that many elements.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CombineSetsRequest {
+    /// Required.
+    #[prost(enumeration = "SetOperation", tag = "1")]
+    pub operation: i32,
+    /// The keys of the left side, sorted in the direction of `order`. The server checks it; unsorted keys are
+    /// INVALID_ARGUMENT. Required.
+    #[prost(message, optional, tag = "2")]
+    pub left: ::core::option::Option<Array>,
+    /// The same for the right side; of the type of `left`. Required.
+    #[prost(message, optional, tag = "3")]
+    pub right: ::core::option::Option<Array>,
+    /// Values that travel with the keys of the left side: one for each, of any type. Required if there are right_values.
+    #[prost(message, optional, tag = "4")]
+    pub left_values: ::core::option::Option<Array>,
+    /// The same for the right side; of the type of left_values. Required with left_values for a union and a symmetric
+    /// difference; not allowed for the others, whose results are all from the left.
+    #[prost(message, optional, tag = "5")]
+    pub right_values: ::core::option::Option<Array>,
+    /// The direction in which both sides, and the result, are sorted. Default: ascending.
+    #[prost(enumeration = "SortOrder", tag = "6")]
+    pub order: i32,
+    /// Whether to return the number of keys in place of the keys. Not allowed with values.
+    #[prost(bool, tag = "7")]
+    pub count_only: bool,
+    /// The destination of the keys. Default: inline.
+    #[prost(message, optional, tag = "8")]
+    pub keys_destination: ::core::option::Option<Destination>,
+    /// The destination of the values. Default: inline.
+    #[prost(message, optional, tag = "9")]
+    pub values_destination: ::core::option::Option<Destination>,
+    /// The destination of the number of keys, with count_only. Default: inline.
+    #[prost(message, optional, tag = "10")]
+    pub count_destination: ::core::option::Option<Destination>,
+    /// Options of the request.
+    #[prost(message, optional, tag = "11")]
+    pub options: ::core::option::Option<RequestOptions>,
+}
+/// The result of CombineSets.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CombineSetsResponse {
+    /// The keys of the result. Unset with count_only.
+    #[prost(message, optional, tag = "1")]
+    pub keys: ::core::option::Option<Array>,
+    /// Their values. Unset if the request has none.
+    #[prost(message, optional, tag = "2")]
+    pub values: ::core::option::Option<Array>,
+    /// The number of keys in the result: one INT64. Set with count_only alone.
+    #[prost(message, optional, tag = "3")]
+    pub count: ::core::option::Option<Array>,
+    /// Time and memory that the request took.
+    #[prost(message, optional, tag = "4")]
+    pub stats: ::core::option::Option<RequestStats>,
+}
+/// The operations on two sorted multisets. Where a key occurs m times on the left and n times on the right, the first
+/// min(m, n) occurrences on each side are partners.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum SetOperation {
+    /// Not an operation. The server refuses it with INVALID_ARGUMENT.
+    Unspecified = 0,
+    /// All keys of the left, and the keys of the right without a partner, after equal keys of the left: each key
+    /// max(m, n) times.
+    Union = 1,
+    /// The keys of the left that have a partner: each key min(m, n) times.
+    Intersection = 2,
+    /// The keys of the left without a partner: each key max(m - n, 0) times.
+    Difference = 3,
+    /// The keys of both sides without a partner: each key |m - n| times.
+    SymmetricDifference = 4,
+}
+impl SetOperation {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SET_OPERATION_UNSPECIFIED",
+            Self::Union => "SET_OPERATION_UNION",
+            Self::Intersection => "SET_OPERATION_INTERSECTION",
+            Self::Difference => "SET_OPERATION_DIFFERENCE",
+            Self::SymmetricDifference => "SET_OPERATION_SYMMETRIC_DIFFERENCE",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SET_OPERATION_UNSPECIFIED" => Some(Self::Unspecified),
+            "SET_OPERATION_UNION" => Some(Self::Union),
+            "SET_OPERATION_INTERSECTION" => Some(Self::Intersection),
+            "SET_OPERATION_DIFFERENCE" => Some(Self::Difference),
+            "SET_OPERATION_SYMMETRIC_DIFFERENCE" => Some(Self::SymmetricDifference),
+            _ => None,
+        }
+    }
+}
 /// One operator with its arguments.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Operation {
     /// The operator. Required.
-    #[prost(oneof = "operation::Operation", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "operation::Operation", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
     pub operation: ::core::option::Option<operation::Operation>,
 }
 /// Nested message and enum types in `Operation`.
@@ -1141,6 +1248,9 @@ pub mod operation {
         /// Group.
         #[prost(message, tag = "9")]
         Group(super::GroupRequest),
+        /// CombineSets.
+        #[prost(message, tag = "10")]
+        CombineSets(super::CombineSetsRequest),
     }
 }
 /// The work of an Execute call.
@@ -1187,7 +1297,7 @@ pub mod execute_request {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct OperationResult {
     /// The operator's response, of the same operator as in the plan.
-    #[prost(oneof = "operation_result::Result", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "operation_result::Result", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
     pub result: ::core::option::Option<operation_result::Result>,
 }
 /// Nested message and enum types in `OperationResult`.
@@ -1222,6 +1332,9 @@ pub mod operation_result {
         /// The response of Group.
         #[prost(message, tag = "9")]
         Group(super::GroupResponse),
+        /// The response of CombineSets.
+        #[prost(message, tag = "10")]
+        CombineSets(super::CombineSetsResponse),
     }
 }
 /// A message from the server in Execute.
@@ -1728,6 +1841,32 @@ pub mod corank_service_client {
                 .insert(GrpcMethod::new("corank.v1.CorankService", "Group"));
             self.inner.unary(req, path, codec).await
         }
+        /// Union, intersection, difference or symmetric difference of two sorted arrays, as multisets, or only the length of
+        /// the result. INVALID_ARGUMENT names the first key that is out of order.
+        pub async fn combine_sets(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CombineSetsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CombineSetsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/corank.v1.CorankService/CombineSets",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("corank.v1.CorankService", "CombineSets"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Runs a plan of one or more operators. Inputs and outputs may be streams of chunks, of any length that the server's
         /// stream budgets allow.
         ///
@@ -1879,6 +2018,15 @@ pub mod corank_service_server {
             &self,
             request: tonic::Request<super::GroupRequest>,
         ) -> std::result::Result<tonic::Response<super::GroupResponse>, tonic::Status>;
+        /// Union, intersection, difference or symmetric difference of two sorted arrays, as multisets, or only the length of
+        /// the result. INVALID_ARGUMENT names the first key that is out of order.
+        async fn combine_sets(
+            &self,
+            request: tonic::Request<super::CombineSetsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CombineSetsResponse>,
+            tonic::Status,
+        >;
         /// Server streaming response type for the Execute method.
         type ExecuteStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::ExecuteResponse, tonic::Status>,
@@ -2407,6 +2555,51 @@ pub mod corank_service_server {
                     };
                     Box::pin(fut)
                 }
+                "/corank.v1.CorankService/CombineSets" => {
+                    #[allow(non_camel_case_types)]
+                    struct CombineSetsSvc<T: CorankService>(pub Arc<T>);
+                    impl<
+                        T: CorankService,
+                    > tonic::server::UnaryService<super::CombineSetsRequest>
+                    for CombineSetsSvc<T> {
+                        type Response = super::CombineSetsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CombineSetsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as CorankService>::combine_sets(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CombineSetsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/corank.v1.CorankService/Execute" => {
                     #[allow(non_camel_case_types)]
                     struct ExecuteSvc<T: CorankService>(pub Arc<T>);
@@ -2548,9 +2741,9 @@ pub enum ErrorReason {
     Unspecified = 0,
     /// INVALID_ARGUMENT. A field is malformed, out of range, or contradicts another one. BadRequest names it. Correct it.
     FieldInvalid = 1,
-    /// INVALID_ARGUMENT. An input of a Merge, the haystack of a Search or the sorted keys of a Group are out of order.
-    /// BadRequest names the array; metadata `index` is its first element that comes before its predecessor. Sort the array
-    /// first.
+    /// INVALID_ARGUMENT. An input of a Merge or CombineSets, the haystack of a Search or the sorted keys of a Group are
+    /// out of order. BadRequest names the array; metadata `index` is its first element that comes before its predecessor.
+    /// Sort the array first.
     KeysNotSorted = 2,
     /// INVALID_ARGUMENT. Two intervals write the same element. BadRequest names one interval; metadata `interval` and
     /// `other` have both numbers. Correct the intervals, or set allow_overlap.

@@ -28,6 +28,7 @@ import {
   SortRequest,
   SortResponse,
 } from "./operators.js";
+import { CombineSetsRequest, CombineSetsResponse } from "./sets.js";
 
 export const protobufPackage = "corank.v1";
 
@@ -115,7 +116,8 @@ export const protobufFileName = "corank/v1/corank_service.proto";
  *   LoadBalance              results are streams                           never
  *   Move, Scatter            as Search; counts and offsets fit into        never
  *                            max_device_bytes
- * Sorts with `segment_offsets` or `key_columns` never do. Neither do Group and plans of several operations.
+ * Sorts with `segment_offsets` or `key_columns` never do. Neither do Group, CombineSets and plans of several
+ * operations.
  */
 
 /**
@@ -170,7 +172,11 @@ export interface Operation {
     | SearchRequest
     | undefined;
   /** Group. */
-  group?: GroupRequest | undefined;
+  group?:
+    | GroupRequest
+    | undefined;
+  /** CombineSets. */
+  combineSets?: CombineSetsRequest | undefined;
 }
 
 /** The work of an Execute call. */
@@ -238,7 +244,11 @@ export interface OperationResult {
     | SearchResponse
     | undefined;
   /** The response of Group. */
-  group?: GroupResponse | undefined;
+  group?:
+    | GroupResponse
+    | undefined;
+  /** The response of CombineSets. */
+  combineSets?: CombineSetsResponse | undefined;
 }
 
 /** A message from the server in Execute. */
@@ -375,6 +385,7 @@ function createBaseOperation(): Operation {
     loadBalance: undefined,
     search: undefined,
     group: undefined,
+    combineSets: undefined,
   };
 }
 
@@ -406,6 +417,9 @@ export const Operation: MessageFns<Operation> = {
     }
     if (message.group !== undefined) {
       GroupRequest.encode(message.group, writer.uint32(74).fork()).join();
+    }
+    if (message.combineSets !== undefined) {
+      CombineSetsRequest.encode(message.combineSets, writer.uint32(82).fork()).join();
     }
     return writer;
   },
@@ -495,6 +509,14 @@ export const Operation: MessageFns<Operation> = {
             message.group = GroupRequest.decode(reader, reader.uint32());
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.combineSets = CombineSetsRequest.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -538,6 +560,9 @@ export const Operation: MessageFns<Operation> = {
       : undefined;
     message.group = (object.group !== undefined && object.group !== null)
       ? GroupRequest.fromPartial(object.group)
+      : undefined;
+    message.combineSets = (object.combineSets !== undefined && object.combineSets !== null)
+      ? CombineSetsRequest.fromPartial(object.combineSets)
       : undefined;
     return message;
   },
@@ -714,6 +739,7 @@ function createBaseOperationResult(): OperationResult {
     loadBalance: undefined,
     search: undefined,
     group: undefined,
+    combineSets: undefined,
   };
 }
 
@@ -745,6 +771,9 @@ export const OperationResult: MessageFns<OperationResult> = {
     }
     if (message.group !== undefined) {
       GroupResponse.encode(message.group, writer.uint32(74).fork()).join();
+    }
+    if (message.combineSets !== undefined) {
+      CombineSetsResponse.encode(message.combineSets, writer.uint32(82).fork()).join();
     }
     return writer;
   },
@@ -834,6 +863,14 @@ export const OperationResult: MessageFns<OperationResult> = {
             message.group = GroupResponse.decode(reader, reader.uint32());
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.combineSets = CombineSetsResponse.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -877,6 +914,9 @@ export const OperationResult: MessageFns<OperationResult> = {
       : undefined;
     message.group = (object.group !== undefined && object.group !== null)
       ? GroupResponse.fromPartial(object.group)
+      : undefined;
+    message.combineSets = (object.combineSets !== undefined && object.combineSets !== null)
+      ? CombineSetsResponse.fromPartial(object.combineSets)
       : undefined;
     return message;
   },

@@ -1,0 +1,159 @@
+// The operators whose number of results only the run finds, through the whole server, compared with plain std:: code.
+#include <gmock/gmock.h>
+
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "kernels/common/group.h"
+#include "kernels/common/sets.h"
+#include "tests/server/operators_fixture.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST_F(OperatorsTest, GroupsKeysAndValuesOfEveryType) {
+  constexpr v1::GroupOutput kOutputs[] = {v1::GROUP_OUTPUT_KEYS, v1::GROUP_OUTPUT_COUNTS, v1::GROUP_OUTPUT_FIRSTS,
+                                          v1::GROUP_OUTPUT_SUMS, v1::GROUP_OUTPUT_MINIMA, v1::GROUP_OUTPUT_MAXIMA};
+  uint64_t seed = 40;
+  for (const KeyType type : kAllKeyTypes) {
+    for (const v1::GroupInput input : {v1::GROUP_INPUT_UNSORTED, v1::GROUP_INPUT_SORTED, v1::GROUP_INPUT_RUNS}) {
+      for (const int64_t count : {0, 1, 1000}) {
+        SCOPED_TRACE(::testing::Message() << KeyTypeName(type) << " x " << count << ", " << v1::GroupInput_Name(input)
+                                          << ", seed " << ++seed);
+        const bool is_float = IsFloat(type);
+        Bytes keys =
+            MakeKeys(type, is_float ? Distribution::kSpecialFloats : Distribution::kSixteenDistinct, count, seed);
+        // Sums of any 64-bit integers would not fit.
+        const KeyType value_type = !is_float && KeyBytes(type) == 8 ? KeyType::kUint32 : type;
+        const Bytes values = MakeKeys(value_type, Distribution::kSixteenDistinct, count, seed + 100);
+        const Order order = seed % 2 == 0 && input != v1::GROUP_INPUT_RUNS ? Order::kDescending : Order::kAscending;
+        std::vector<int64_t> sorted = StableOrder(type, order, keys);
+        if (input != v1::GROUP_INPUT_UNSORTED) {
+          if (input == v1::GROUP_INPUT_SORTED) keys = Gather(keys, KeyBytes(type), sorted);
+          std::iota(sorted.begin(), sorted.end(), 0);
+        }
+        const Bytes grouped = Gather(keys, KeyBytes(type), sorted);
+        const std::vector<int64_t> starts = GroupStarts(type, grouped);
+        std::vector<int64_t> counts, firsts;
+        for (size_t i = 0; i < starts.size(); ++i) {
+          counts.push_back((i + 1 < starts.size() ? starts[i + 1] : count) - starts[i]);
+          firsts.push_back(sorted[static_cast<size_t>(starts[i])]);
+        }
+        const GroupReductions reductions =
+            ReduceGroups(value_type, Gather(values, KeyBytes(value_type), sorted), starts);
+        ASSERT_EQ(reductions.overflow, -1);
+
+        // With first positions, a permutation finds the values; without, the values travel with the keys.
+        for (const bool with_firsts : {true, false}) {
+          v1::GroupRequest request;
+          *request.mutable_keys() = ToArray(type, keys);
+          *request.mutable_values() = ToArray(value_type, values);
+          request.set_input(input);
+          if (order == Order::kDescending) request.set_order(v1::SORT_ORDER_DESCENDING);
+          for (const v1::GroupOutput output : kOutputs) {
+            if (with_firsts || output != v1::GROUP_OUTPUT_FIRSTS) request.add_outputs(output);
+          }
+          const auto response = Get<v1::GroupResponse>(request);
+          const auto groups = static_cast<int64_t>(starts.size());
+          EXPECT_EQ(response.keys().inline_data(), Text(Gather(grouped, KeyBytes(type), starts)));
+          EXPECT_EQ(response.keys().type(), static_cast<v1::ElementType>(type));
+          EXPECT_EQ(response.keys().count(), groups);
+          EXPECT_EQ(response.counts().inline_data(), Text(IndexArray(counts, 8)));
+          EXPECT_EQ(response.counts().type(), v1::ELEMENT_TYPE_INT64);
+          EXPECT_EQ(response.has_firsts(), with_firsts);
+          if (with_firsts) {
+            EXPECT_EQ(response.firsts().inline_data(), Indices(firsts));
+            EXPECT_EQ(response.firsts().type(), v1::ELEMENT_TYPE_UINT32);
+          }
+          EXPECT_EQ(response.sums().inline_data(), Text(reductions.sums));
+          EXPECT_EQ(response.sums().type(), static_cast<v1::ElementType>(SumType(value_type)));
+          EXPECT_EQ(response.minima().inline_data(), Text(reductions.minima));
+          EXPECT_EQ(response.minima().type(), static_cast<v1::ElementType>(value_type));
+          EXPECT_EQ(response.maxima().inline_data(), Text(reductions.maxima));
+          EXPECT_EQ(response.maxima().count(), groups);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(OperatorsTest, ReturnsKeysAndCountsUnlessGroupIsAskedForOthers) {
+  v1::GroupRequest request;
+  *request.mutable_keys() = Int32s({3, 1, 3, 2, 1});
+  auto response = Get<v1::GroupResponse>(request);
+  EXPECT_EQ(response.keys().inline_data(), Int32s({1, 2, 3}).inline_data());
+  EXPECT_EQ(response.counts().inline_data(), Int64s({2, 1, 2}).inline_data());
+  EXPECT_FALSE(response.has_firsts() || response.has_sums() || response.has_minima() || response.has_maxima());
+
+  request.add_outputs(v1::GROUP_OUTPUT_FIRSTS);
+  response = Get<v1::GroupResponse>(request);
+  EXPECT_FALSE(response.has_keys() || response.has_counts());
+  EXPECT_EQ(response.firsts().inline_data(), Indices({1, 3, 0}));
+}
+
+TEST_F(OperatorsTest, SaysWhichSumDoesNotFit) {
+  v1::GroupRequest request;
+  *request.mutable_keys() = Int32s({5, 4, 5});
+  *request.mutable_values() = Int64s({std::numeric_limits<int64_t>::max(), 7, 1});
+  request.add_outputs(v1::GROUP_OUTPUT_SUMS);
+  grpc::ClientContext context;
+  v1::GroupResponse response;
+  const grpc::Status status = Call(running_->stub(), &context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(BadField(status), "values");
+  EXPECT_THAT(status.error_message(), HasSubstr("group 1"));
+  request.set_outputs(0, v1::GROUP_OUTPUT_MAXIMA);
+  EXPECT_EQ(Get<v1::GroupResponse>(request).maxima().inline_data(),
+            Int64s({7, std::numeric_limits<int64_t>::max()}).inline_data());
+}
+
+TEST_F(OperatorsTest, CombinesSetsOfEveryType) {
+  uint64_t seed = 70;
+  for (const KeyType type : kAllKeyTypes) {
+    for (const auto& [left_count, right_count] : {std::pair<int64_t, int64_t>(0, 0), {0, 3}, {500, 400}}) {
+      for (int operation = v1::SET_OPERATION_UNION; operation <= v1::SET_OPERATION_SYMMETRIC_DIFFERENCE; ++operation) {
+        SCOPED_TRACE(::testing::Message() << KeyTypeName(type) << " x " << left_count << ", " << right_count
+                                          << ", operation " << operation << ", seed " << ++seed);
+        const Order order = seed % 2 == 0 ? Order::kDescending : Order::kAscending;
+        const auto sorted = [&](int64_t count, uint64_t key_seed) {
+          const Distribution some = IsFloat(type) ? Distribution::kSpecialFloats : Distribution::kSixteenDistinct;
+          const Bytes keys = MakeKeys(type, some, count, key_seed);
+          return Gather(keys, KeyBytes(type), StableOrder(type, order, keys));
+        };
+        Bytes keys = sorted(left_count, seed), values = MakeKeys(KeyType::kUint16, Distribution::kUniform, 900, seed);
+        const Bytes right = sorted(right_count, seed + 1000);
+        const auto split = values.begin() + 2 * left_count;
+        values.resize(static_cast<size_t>(2 * (left_count + right_count)));
+        const std::vector<int64_t> expected = SetOrder(static_cast<SetOperation>(operation), type, order, keys, right);
+
+        v1::CombineSetsRequest request;
+        request.set_operation(static_cast<v1::SetOperation>(operation));
+        if (order == Order::kDescending) request.set_order(v1::SORT_ORDER_DESCENDING);
+        *request.mutable_left() = ToArray(type, keys);
+        *request.mutable_right() = ToArray(type, right);
+        request.set_count_only(true);
+        auto response = Get<v1::CombineSetsResponse>(request);
+        EXPECT_EQ(response.count().inline_data(), Int64s({static_cast<int64_t>(expected.size())}).inline_data());
+        EXPECT_FALSE(response.has_keys() || response.has_values());
+
+        request.set_count_only(false);
+        *request.mutable_left_values() = ToArray(KeyType::kUint16, Bytes(values.begin(), split));
+        if (!IsFromLeftOnly(static_cast<SetOperation>(operation))) {
+          *request.mutable_right_values() = ToArray(KeyType::kUint16, Bytes(split, values.end()));
+        }
+        response = Get<v1::CombineSetsResponse>(request);
+        keys.insert(keys.end(), right.begin(), right.end());
+        EXPECT_EQ(response.keys().inline_data(), Text(Gather(keys, KeyBytes(type), expected)));
+        EXPECT_EQ(response.keys().type(), static_cast<v1::ElementType>(type));
+        EXPECT_EQ(response.values().inline_data(), Text(Gather(values, 2, expected)));
+        EXPECT_FALSE(response.has_count());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace corank::testing
