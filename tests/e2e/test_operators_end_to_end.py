@@ -102,6 +102,25 @@ def test_groups_of_a_million_keys(client: corank.Client, distinct: int, place: A
     np.testing.assert_array_equal(found.counts, counts)
 
 
+@pytest.mark.parametrize("place", ["inline", "stream"])
+@pytest.mark.parametrize("distinct", [1, 300, 1_000_000])
+def test_sets_of_a_million_keys(client: corank.Client, distinct: int, place: Any) -> None:
+    rng = np.random.default_rng(distinct)
+    left, right = np.sort(rng.integers(0, distinct, 600_000)), np.sort(rng.integers(0, distinct, 500_000))
+    counts = [np.bincount(side, minlength=distinct) for side in (left, right)]
+    wanted = {
+        "union": np.maximum(*counts),
+        "intersection": np.minimum(*counts),
+        "difference": np.maximum(counts[0] - counts[1], 0),
+        "symmetric_difference": np.abs(counts[0] - counts[1]),
+    }
+    for operation, times in wanted.items():
+        name: Any = operation
+        got = client.combine_sets(left, right, name, place=place)
+        np.testing.assert_array_equal(got, np.repeat(np.arange(distinct), times), err_msg=operation)
+        assert client.count_sets(left, right, name, place=place) == times.sum()
+
+
 def test_segments_of_all_lengths(client: corank.Client) -> None:
     rng = np.random.default_rng(5)
     lengths = np.concatenate([rng.integers(0, 5, 500), [0, 10_000, 1, 3000], rng.integers(0, 300, 50)])

@@ -36,6 +36,7 @@ OPERATORS: dict[str, Callable[[corank.Client], object]] = {
     "load_balance": lambda client: client.load_balance([2, 1]),
     "search": lambda client: client.search([1, 2, 3], [2]),
     "group": lambda client: client.unique(X),
+    "combine_sets": lambda client: client.count_sets([1, 2], [2], "union"),
 }
 STAGES = ("validate", "queue", "copy_in", "kernel", "copy_out", "respond")
 TRACE = "0af7651916cd43dd8448eb211c80319c"

@@ -28,6 +28,7 @@ DESTINATIONS = {
     "load_balance": {"objects": "objects_destination", "ranks": "ranks_destination"},
     "search": {"positions": "destination"},
     "group": {name: f"{name}_destination" for name in ("keys", "counts", "firsts", "sums", "minima", "maxima")},
+    "combine_sets": {name: f"{name}_destination" for name in ("keys", "values", "count")},
 }
 
 

@@ -19,7 +19,7 @@ from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2, status_pb2
 from numpy.typing import NDArray
 
-from corank.v1 import array_pb2, group_pb2, operators_pb2
+from corank.v1 import array_pb2, group_pb2, operators_pb2, sets_pb2
 from corank.v1 import corank_service_pb2 as service
 from corank.v1 import memory_service_pb2 as memory
 
@@ -68,7 +68,7 @@ def _descending(request: Any) -> bool:
 
 
 def _check_sorted(field: str, keys: NDArray[Any], request: Any, type_: int) -> None:
-    if request.assume_sorted:
+    if getattr(request, "assume_sorted", False):
         return
     index = oracles.first_unsorted(keys, _NAMES[type_], _descending(request))
     if index is not None:
@@ -207,6 +207,23 @@ def _group(request: Any) -> Any:
     return response
 
 
+def _combine_sets(request: Any) -> Any:
+    left, right = _read("left", request.left), _read("right", request.right)
+    for field, side in (("left", left), ("right", right)):
+        _check_sorted(field, side, request, request.left.type)
+    operation = sets_pb2.SetOperation.Name(request.operation).removeprefix("SET_OPERATION_").lower()
+    found = oracles.combine(left, right, _NAMES[request.left.type], operation, _descending(request))
+    if request.count_only:
+        count = _numbers("ELEMENT_TYPE_INT64", np.array([len(found)], "<i8"))
+        return sets_pb2.CombineSetsResponse(count=count, stats=_STATS)
+    response = sets_pb2.CombineSetsResponse(stats=_STATS)
+    response.keys.CopyFrom(_like(request.left, np.concatenate([left, right])[found]))
+    values = [_read(each, getattr(request, each)) for each in ("left_values", "right_values") if request.HasField(each)]
+    if values:
+        response.values.CopyFrom(_like(request.left_values, np.concatenate(values)[found]))
+    return response
+
+
 _METHODS: dict[str, tuple[type[Any], str, Callable[[Any], Any]]] = {
     "Sort": (operators_pb2.SortRequest, "sort", _sort),
     "Merge": (operators_pb2.MergeRequest, "merge", _merge),
@@ -217,6 +234,7 @@ _METHODS: dict[str, tuple[type[Any], str, Callable[[Any], Any]]] = {
     "LoadBalance": (operators_pb2.LoadBalanceRequest, "load_balance", _load_balance),
     "Search": (operators_pb2.SearchRequest, "search", _search),
     "Group": (group_pb2.GroupRequest, "group", _group),
+    "CombineSets": (sets_pb2.CombineSetsRequest, "combine_sets", _combine_sets),
 }
 GRPC = tuple(int(part) for part in grpc.__version__.split(".")[:2])
 """The version of gRPC in use, such as (1, 60): older ones know less of what went wrong."""

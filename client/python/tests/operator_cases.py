@@ -130,6 +130,18 @@ def cases(count: int, seed: int = 1) -> list[Case]:
     def unique(client: corank.Client, put: Any, **options: Any) -> Any:
         return client.unique(put(numbers), **options)
 
+    sides = np.sort(few_keys[: count // 2]), np.sort(few_keys[count // 3 :])
+    side_values = np.arange(sides[0].size, dtype=np.float32), -np.arange(sides[1].size, dtype=np.float32)
+    united = oracles.combine(*sides, "int16", "union")
+    shared = oracles.combine(*sides, "int16", "intersection")
+
+    def union(client: corank.Client, put: Any, **options: Any) -> Any:
+        moved: Any = {"left_values": put(side_values[0]), "right_values": put(side_values[1])}
+        return client.combine_sets(put(sides[0]), put(sides[1]), "union", **moved, **options)
+
+    def intersection(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.combine_sets(put(sides[0]), put(sides[1]), "intersection", **options)
+
     joined, joined_rows = np.concatenate(halves), np.concatenate(rows)
     objects, ranks = oracles.load_balance(counts)
     return [
@@ -149,6 +161,8 @@ def cases(count: int, seed: int = 1) -> list[Case]:
         Case("search", search, (np.searchsorted(haystack, needles, side="right"),)),
         Case("group", group, group_results),
         Case("unique", unique, (np.unique(numbers),)),
+        Case("union", union, (np.concatenate(sides)[united], np.concatenate(side_values)[united])),
+        Case("intersection", intersection, (np.concatenate(sides)[shared],)),
     ]
 
 

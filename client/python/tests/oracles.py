@@ -156,3 +156,19 @@ def random_keys(rng: np.random.Generator, key_type: str, count: int) -> Array:
     )
     pattern = np.where(rng.random(count) < 0.4, rng.choice(special, count), pattern).astype(pattern.dtype)
     return pattern.view(dtype)
+
+
+def combine(left: Array, right: Array, key_type: str, operation: str, descending: bool = False) -> Array:
+    """The positions, in left followed by right, of what a set operation returns."""
+    order, starts, _ = groups(np.concatenate([left, right]), key_type, "unsorted", descending)
+    found: list[int] = []
+    for rows in np.split(order, starts)[1:]:
+        ours, theirs = rows[rows < len(left)].tolist(), rows[rows >= len(left)].tolist()
+        partners = min(len(ours), len(theirs))
+        found += {
+            "union": ours + theirs[partners:],
+            "intersection": ours[:partners],
+            "difference": ours[partners:],
+            "symmetric_difference": ours[partners:] + theirs[partners:],
+        }[operation]
+    return np.array(found, np.int64)

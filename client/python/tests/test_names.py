@@ -18,10 +18,21 @@ import corank
 from corank._options import CallOptions, LinkOptions
 from corank.testing import LocalServer
 
-OPERATORS = ["argsort", "argsort_columns", "expand", "gather", "group", "load_balance", "merge", "move"]
+OPERATORS = [
+    "argsort",
+    "argsort_columns",
+    "combine_sets",
+    "count_sets",
+    "expand",
+    "gather",
+    "group",
+    "load_balance",
+    "merge",
+    "move",
+]
 OPERATORS += ["run_length_encode", "scatter", "search", "sort", "sort_columns", "sort_columns_with_indices"]
 OPERATORS += ["sort_with_indices", "unique"]
-NOT_IN_CHAINS = {"sort_columns", "sort_columns_with_indices"}
+NOT_IN_CHAINS = {"combine_sets", "count_sets", "sort_columns", "sort_columns_with_indices"}
 OTHERS = ["address", "arrays", "chain", "close", "delete", "empty_shared", "health", "info", "share", "store"]
 OTHERS += ["stored", "submit"]
 X = np.array([3, 1, 2], np.int32)

@@ -76,7 +76,9 @@ __all__ = [
     "argsort_columns",
     "arrays",
     "chain",
+    "combine_sets",
     "connect",
+    "count_sets",
     "delete",
     "empty_shared",
     "expand",
@@ -137,6 +139,8 @@ search = _default.search
 group = _default.group
 unique = _default.unique
 run_length_encode = _default.run_length_encode
+combine_sets = _default.combine_sets
+count_sets = _default.count_sets
 chain = _default.chain
 empty_shared = _default.empty_shared
 share = _default.share

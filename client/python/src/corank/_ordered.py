@@ -108,7 +108,7 @@ def _sorting(
     count, most = _limited(part.length, limit), _limited(part.most, limit)
     ordered = Output("keys", request, "keys_destination", key_dtype, count, element_type=part.header.type, most=most)
     greatest = None if part.most is None else part.most - 1
-    finish = _restored_one if is_shifted else one
+    finish = restored_one if is_shifted else one
     return _Sorting(request, parts, [ordered], count, most, greatest, finish, is_shifted)
 
 
@@ -140,7 +140,7 @@ def _sort(
     return Task("Sort", "sort", plan.request, parts, outputs, operators.SortResponse, finish, plan.is_shifted)
 
 
-def _of_one_order(arrays: Sequence[tuple[str, Input, DTypeLike | None]]) -> list[Keys]:
+def of_one_order(arrays: Sequence[tuple[str, Input, DTypeLike | None]]) -> list[Keys]:
     """Arrays that are compared with each other: all of their dates and times are shifted, or none."""
     found = [conversion.keys(*each) for each in arrays]
     if not any(each.is_shifted for each in found):
@@ -148,15 +148,32 @@ def _of_one_order(arrays: Sequence[tuple[str, Input, DTypeLike | None]]) -> list
     return [conversion.keys(*each, shift=True) for each in arrays]
 
 
+def of_one_dtype(names: Sequence[str], dtypes: Sequence[np.dtype[Any]]) -> None:
+    """Refuses arrays of these names that are of several dtypes.
+
+    Raises:
+        TypeError: they are.
+    """
+    for name, dtype in zip(names, dtypes):
+        if dtype != dtypes[0]:
+            raise TypeError(f"{name} is {dtype}, {names[0]} is {dtypes[0]}; all must be of one dtype")
+
+
+def _places(field: str, arrays: Sequence[Any]) -> list[str]:
+    return [f"{field}[{at}]" for at in range(len(arrays))]
+
+
 def _first(results: Sequence[Any]) -> Any:
     return results[0][0] if isinstance(results[0], np.ndarray) else results[0]
 
 
-def _restored_one(results: Sequence[Any]) -> Any:
+def restored_one(results: Sequence[Any]) -> Any:
+    """The only result, whose dates or times travelled less 1."""
     return conversion.restored(results[0])
 
 
-def _restored_pair(results: Sequence[Any]) -> Any:
+def restored_pair(results: Sequence[Any]) -> Any:
+    """Both results; the dates or times of the first one travelled less 1."""
     return conversion.restored(results[0]), results[1]
 
 
@@ -368,8 +385,8 @@ class OrderedOperators(Operators[A]):
             raise TypeError(f"keys: is of type {type(keys).__name__}; pass a list of sorted arrays")
         if len(keys) == 0:
             raise errors.InvalidArgument("keys: needs 2 arrays or more to merge", field="keys")
-        found = _of_one_order([(f"keys[{at}]", array, dtype) for at, array in enumerate(keys)])
-        self._one_dtype("keys", [each.dtype for each in found])
+        found = of_one_order([(f"keys[{at}]", array, dtype) for at, array in enumerate(keys)])
+        of_one_dtype(_places("keys", keys), [each.dtype for each in found])
         parts = [each.part._replace(field="keys") for each in found]
         count, most = _sum(part.length for part in parts), _sum(part.most for part in parts)
         first, key_dtype, is_shifted = found[0]
@@ -382,7 +399,7 @@ class OrderedOperators(Operators[A]):
                     f"values: {len(values)} arrays for the {len(keys)} of keys; each needs its own", field="values"
                 )
             moved = [conversion.values("values", array) for array in values]
-            self._one_dtype("values", [value_dtype for _, value_dtype in moved])
+            of_one_dtype(_places("values", values), [value_dtype for _, value_dtype in moved])
             parts += [part for part, _ in moved]
             first, value_dtype = moved[0]
             outputs.append(
@@ -398,9 +415,9 @@ class OrderedOperators(Operators[A]):
             )
         response = operators.MergeResponse
         if values is None:
-            finish = _restored_one if is_shifted else one
+            finish = restored_one if is_shifted else one
             return self._array(Task("Merge", "merge", request, parts, outputs, response, finish, is_shifted), options)
-        finish = _restored_pair if is_shifted else pair
+        finish = restored_pair if is_shifted else pair
         return self._pair(Task("Merge", "merge", request, parts, outputs, response, finish, is_shifted), options)
 
     def search(
@@ -449,7 +466,7 @@ class OrderedOperators(Operators[A]):
             key_dtype = held.dtype
         needles = conversion.like("needles", needles, key_dtype)
         sorted_part, needle_part = (
-            each.part for each in _of_one_order([("haystack", haystack, dtype), ("needles", needles, dtype)])
+            each.part for each in of_one_order([("haystack", haystack, dtype), ("needles", needles, dtype)])
         )
         request = operators.SearchRequest(
             bound=choice("side", side, _SIDES), order=_order(descending), assume_sorted=assume_sorted
@@ -460,9 +477,3 @@ class OrderedOperators(Operators[A]):
         finish = _first if is_scalar else one
         task = Task("Search", "search", request, parts, [positions], operators.SearchResponse, finish)
         return self._array(task, options)
-
-    @staticmethod
-    def _one_dtype(field: str, dtypes: Sequence[np.dtype[Any]]) -> None:
-        for at, dtype in enumerate(dtypes):
-            if dtype != dtypes[0]:
-                raise TypeError(f"{field}[{at}] is {dtype}, {field}[0] is {dtypes[0]}; all must be of one dtype")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from corank._groups import GroupOperators
 from corank._intervals import IntervalOperators
 from corank._ordered import OrderedOperators
+from corank._sets import SetOperators
 from corank._sorted_columns import ColumnOperators
 
 
@@ -20,6 +21,7 @@ class ArrayOperators(
     OrderedOperators[NDArray[Any]],
     ColumnOperators[NDArray[Any]],
     GroupOperators[NDArray[Any]],
+    SetOperators[NDArray[Any]],
     IntervalOperators[NDArray[Any]],
 ):
     """Operators that return arrays."""

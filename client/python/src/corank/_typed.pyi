@@ -19,6 +19,7 @@ from corank._kept import StoredArray
 from corank._options import CallOptions, ChainOptions
 from corank._ordered import MergeAlgorithm, SortAlgorithm
 from corank._results import Groups, LoadBalance
+from corank._sets import SetOperation
 from corank._task import Operators, Task
 
 Host = ArrayLike | RemoteArray | Dlpack
@@ -901,6 +902,158 @@ class ArrayOperators(Operators[NDArray[Any]]):
         keep: Sequence[str],
         **options: Unpack[RunOptions],
     ) -> tuple[StoredArray, StoredArray]: ...
+    @overload
+    def combine_sets(
+        self,
+        left: NDArray[K],
+        right: Input,
+        operation: SetOperation,
+        *,
+        left_values: None = None,
+        right_values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[DistinctOptions],
+    ) -> NDArray[K]: ...
+    @overload
+    def combine_sets(
+        self,
+        left: NDArray[K],
+        right: Input,
+        operation: SetOperation,
+        *,
+        left_values: NDArray[V],
+        right_values: Input | None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[DistinctOptions],
+    ) -> tuple[NDArray[K], NDArray[V]]: ...
+    @overload
+    def combine_sets(
+        self,
+        left: G,
+        right: Input,
+        operation: SetOperation,
+        *,
+        left_values: None = None,
+        right_values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[DistinctOptions],
+    ) -> G: ...
+    @overload
+    def combine_sets(
+        self,
+        left: G,
+        right: Input,
+        operation: SetOperation,
+        *,
+        left_values: Input,
+        right_values: Input | None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[DistinctOptions],
+    ) -> tuple[G, G]: ...
+    @overload
+    def combine_sets(
+        self,
+        left: Host,
+        right: Input,
+        operation: SetOperation,
+        *,
+        left_values: None = None,
+        right_values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[DistinctOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def combine_sets(
+        self,
+        left: Host,
+        right: Input,
+        operation: SetOperation,
+        *,
+        left_values: Input,
+        right_values: Input | None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[DistinctOptions],
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    @overload
+    def combine_sets(
+        self,
+        left: Input,
+        right: Input,
+        operation: SetOperation,
+        *,
+        left_values: None = None,
+        right_values: None = None,
+        out: T,
+        keep: None = None,
+        **options: Unpack[DistinctOptions],
+    ) -> T: ...
+    @overload
+    def combine_sets(
+        self,
+        left: Input,
+        right: Input,
+        operation: SetOperation,
+        *,
+        left_values: Input,
+        right_values: Input | None = None,
+        out: tuple[T, U],
+        keep: None = None,
+        **options: Unpack[DistinctOptions],
+    ) -> tuple[T, U]: ...
+    @overload
+    def combine_sets(
+        self,
+        left: Input,
+        right: Input,
+        operation: SetOperation,
+        *,
+        left_values: None = None,
+        right_values: None = None,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[DistinctOptions],
+    ) -> StoredArray: ...
+    @overload
+    def combine_sets(
+        self,
+        left: Input,
+        right: Input,
+        operation: SetOperation,
+        *,
+        left_values: Input,
+        right_values: Input | None = None,
+        out: None = None,
+        keep: Sequence[str],
+        **options: Unpack[DistinctOptions],
+    ) -> tuple[StoredArray, StoredArray]: ...
+    @overload
+    def count_sets(
+        self,
+        left: Input,
+        right: Input,
+        operation: SetOperation,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[DistinctOptions],
+    ) -> int: ...
+    @overload
+    def count_sets(
+        self,
+        left: Input,
+        right: Input,
+        operation: SetOperation,
+        *,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[DistinctOptions],
+    ) -> StoredArray: ...
 
 class PendingOperators(Operators[Pending]):
     def __init_subclass__(cls, options: Any = None, result: str = "A") -> None: ...

@@ -7,8 +7,15 @@ from typing import Any
 from corank._groups import GroupOperators
 from corank._intervals import IntervalOperators
 from corank._ordered import OrderedOperators
+from corank._sets import SetOperators
 from corank._sorted_columns import ColumnOperators
 
 
-class AsyncOperators(OrderedOperators[Any], ColumnOperators[Any], GroupOperators[Any], IntervalOperators[Any]):
+class AsyncOperators(
+    OrderedOperators[Any],
+    ColumnOperators[Any],
+    GroupOperators[Any],
+    SetOperators[Any],
+    IntervalOperators[Any],
+):
     """Operators that return arrays to `await`."""
