@@ -297,13 +297,15 @@ def test_calls_of_no_operator_are_counted_and_say_who_made_them(tenants: LocalSe
 def test_calls_that_their_callers_give_up_at_the_deadline_count_as_late(corankd: pathlib.Path, slow_keys: Any) -> None:
     flags = ["--engine=cpu", "--cpu-threads=1", "--lanes=1", "--direct-bytes=0", "--host-bytes=0"]
     with LocalServer(corankd, flags) as server, server.connect(retries=0) as client:
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            holder = pool.submit(client.sort, slow_keys, algorithm="odd-even-mergesort")
-            wait_until(lambda: samples(server)["corank_lanes_busy"] == 1, "the lane is taken")
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            # One may end soon: its keys were chosen while the machine may have been busier.
+            holders = [pool.submit(client.sort, slow_keys, algorithm="odd-even-mergesort") for _ in range(3)]
+            wait_until(lambda: samples(server)["corank_queue_requests"] == 2, "the lane is taken, and two wait for it")
             for _ in range(2):
                 with pytest.raises(corank.DeadlineExceeded):
                     client.sort(X, deadline=0.25, place="inline")
-            holder.result()
+            for holder in holders:
+                holder.result()
         late = 'corank_requests_total{code="DEADLINE_EXCEEDED",operator="sort"}'
         # On a busy machine a call may end before it was sent.
         wait_until(lambda: samples(server)[late] >= 1, "they are late")
