@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -78,12 +79,19 @@ class ControlPlane:
     def run(
         self, program: Path, *arguments: str, text: str | None = None, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a client of the API server."""
+        """Runs a client of the API server, in the folder of the project."""
         command = [*WITH_PARENT, str(program), *arguments]
         home = str(self.folder / "home")
         environment = {"KUBECONFIG": str(self.kubeconfig), "HOME": home, "PATH": "/usr/bin:/bin"}
         done = subprocess.run(
-            command, input=text or "", capture_output=True, text=True, check=False, timeout=300, env=environment
+            command,
+            input=text or "",
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            env=environment,
+            cwd=ROOT,
         )
         if check and done.returncode != 0:
             raise AssertionError(f"{program.name} {' '.join(arguments)}: {done.stderr}{done.stdout}")
@@ -232,6 +240,7 @@ def missing() -> list[str]:
 
 
 def main() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in its background
     with ControlPlane() as plane:
         print(plane.kubeconfig, flush=True)
         sys.stdin.read()

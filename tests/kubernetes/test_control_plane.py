@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from control_plane import HERE
+from control_plane import HERE, WITH_PARENT
 
 
 def processes(mark: str) -> list[str]:
@@ -40,7 +40,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
     ids=["Ctrl-C", "kill", "early end", "early kill"],
 )
 def test_killed_control_plane_leaves_nothing(tmp_path: Path, sent: signal.Signals, started: bool) -> None:
-    command = [sys.executable, str(HERE / "control_plane.py")]
+    command = [*WITH_PARENT, sys.executable, str(HERE / "control_plane.py")]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
         assert running.stdout

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import re
+import shlex
 
 import pytest
-from control_plane import ControlPlane
+from control_plane import ROOT, ControlPlane
 from releases import SETS, Release, flags, make_secrets, namespace, ready, render, standard, values
 
 GPU_NODES = ["gpu-1", "gpu-2"]
@@ -109,3 +111,17 @@ def check_test_pod(release: Release) -> None:
     (service,) = [service for service in release.get("services") if service["metadata"]["name"] == "corank"]
     if service["spec"]["internalTrafficPolicy"] == "Local":
         assert pod["spec"]["nodeName"] in {server["spec"]["nodeName"] for server in release.servers()}
+
+
+def test_first_commands_of_the_guide_run_as_printed(plane: ControlPlane) -> None:
+    """Those of docs/operations/kubernetes.md that need no container."""
+    page = (ROOT / "docs" / "operations" / "kubernetes.md").read_text("utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    lines = "".join(blocks).replace("\\\n", "").splitlines()
+    (install,) = [line for line in lines if line.startswith("helm install corank ") and "--namespace" in line]
+    (test,) = [line for line in lines if line.startswith("helm test ")]
+    plane.helm(*shlex.split(install)[1:])
+    try:
+        assert "Succeeded" in plane.helm(*shlex.split(test)[1:]).stdout
+    finally:
+        plane.kubectl("delete", "namespace", "corank", "--wait=false")
