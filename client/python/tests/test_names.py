@@ -100,6 +100,8 @@ def test_wrong_names_of_options_are_one_line(fake: FakeServer, fake_client: cora
         (lambda: fake_client.sort(X, descendng=True), "sort() takes no option 'descendng'; did you mean 'descending'?"),  # type: ignore[call-overload]
         (lambda: fake_client.sort(X, dead_line=1), "sort() takes no option 'dead_line'; did you mean 'deadline'?"),  # type: ignore[call-overload]
         (lambda: corank.connect(tsl=True), "connect() takes no option 'tsl'; did you mean 'tls'?"),  # type: ignore[call-arg]
+        (lambda: fake_client.sort(X, timeout=1), "sort() takes no option 'timeout'; did you mean 'deadline'?"),  # type: ignore[call-overload]
+        (lambda: corank.connect(host="h"), "connect() takes no option 'host'; did you mean 'address'?"),  # type: ignore[call-arg]
         (lambda: fake_client.info(retry=1), "info() takes no option 'retry'; did you mean 'retries'?"),  # type: ignore[call-arg]
     ]
     for call, text in calls:

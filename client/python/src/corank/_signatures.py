@@ -35,9 +35,14 @@ def texts(documented: type) -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(section)}
 
 
+# Options by their names in other libraries, of which some resemble another option of ours.
+_OF_OTHERS = {"timeout": "deadline", "reverse": "descending", "kind": "algorithm", "host": "address", "url": "address"}
+
+
 def unknown_option(function: str, given: str, known: Collection[str], elsewhere: Mapping[str, str]) -> TypeError:
     """The error for an option that a function does not take."""
-    close = difflib.get_close_matches(given, known, n=1)
+    meant = _OF_OTHERS.get(given)
+    close = [meant] if meant in known else difflib.get_close_matches(given, known, n=1)
     advice = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(sorted(known))}"
     advice = elsewhere.get(given, advice)
     return TypeError(f"{function}() takes no option {given!r}; {advice}")
