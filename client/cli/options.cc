@@ -27,6 +27,12 @@ const OptionSpec* FindShort(const CommandSpec& spec, char name) {
   return nullptr;
 }
 
+/// The option that sort(1) has for a letter, which its users type from habit; empty if the command has none like it.
+absl::string_view MeantBySort(const CommandSpec& spec, char letter) {
+  const absl::string_view name = letter == 'r' ? "descending" : letter == 'k' ? "column" : "";
+  return Find(spec, name) == nullptr ? "" : name;
+}
+
 /// Whether the word names an option of the command, so that it cannot be the value of another one.
 bool IsOption(const CommandSpec& spec, absl::string_view word) {
   return absl::StartsWith(word, "--") || (word.size() > 1 && word[0] == '-' && FindShort(spec, word[1]) != nullptr);
@@ -80,7 +86,8 @@ absl::Status Arguments::TakeOption(const CommandSpec& spec, absl::Span<const std
   for (size_t letter = 1; letter < word.size(); ++letter) {
     const OptionSpec* const option = FindShort(spec, word[letter]);
     if (option == nullptr) {
-      return Unknown(spec, word.size() > 2 ? absl::StrCat("-", word.substr(letter, 1), " in ", word) : word, "");
+      return Unknown(spec, word.size() > 2 ? absl::StrCat("-", word.substr(letter, 1), " in ", word) : word,
+                     MeantBySort(spec, word[letter]));
     }
     if (option->value_name == nullptr) {
       if (const absl::Status added = Add(*option, ""); !added.ok()) return added;

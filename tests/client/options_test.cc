@@ -186,6 +186,19 @@ TEST(CommandTable, EveryCommandExplainsItself) {
   }
 }
 
+TEST(CommandTable, SortKnowsTheLettersOfSort1) {
+  const auto message = [](const std::string& command, const std::string& option) {
+    for (const Command& each : Commands()) {
+      if (each.spec.name != command) continue;
+      return std::string(Arguments::Parse(each.spec, std::vector<std::string>{"a.txt", option}).status().message());
+    }
+    return std::string("no such command");
+  };
+  EXPECT_EQ(message("sort", "-r"), "unknown option -r; did you mean --descending?");
+  EXPECT_EQ(message("sort", "-qk2"), "unknown option -k in -qk2; did you mean --column?");
+  EXPECT_EQ(message("health", "-r"), "unknown option -r; see corank health --help");
+}
+
 TEST(GeneralHelp, FitsOneScreen) {
   const std::string help = GeneralHelp(Commands());
   const auto lines = std::count(help.begin(), help.end(), '\n');
