@@ -1,0 +1,101 @@
+// The operators whose number of results only the answer tells, through the client library, on the real server.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "corank/client.h"
+#include "corank/errors.h"
+#include "tests/client/server_fixture.h"
+
+namespace corank::client {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST_P(ClientOnServer, FindsGroups) {
+  const std::vector<uint16_t> keys = {7, 5, 7, 7, 9};
+  const std::vector<float> values = {1.5F, 2, 3, -4, 8};
+  const auto grouped = client_.GroupValues(keys, values);
+  ASSERT_TRUE(grouped.ok()) << grouped.status();
+  EXPECT_THAT(grouped->keys, ElementsAre(5, 7, 9));
+  EXPECT_THAT(grouped->counts, ElementsAre(1, 3, 1));
+  EXPECT_THAT(grouped->sums, ElementsAre(2.0, 0.5, 8.0));
+  EXPECT_THAT(grouped->minima, ElementsAre(2, -4, 8));
+  EXPECT_THAT(grouped->maxima, ElementsAre(2, 3, 8));
+  GroupOptions options;
+  options.input = GroupInput::kRuns;
+  const auto runs = client_.Group(keys, options);
+  ASSERT_TRUE(runs.ok()) << runs.status();
+  EXPECT_THAT(runs->keys, ElementsAre(7, 5, 7, 9));
+  EXPECT_THAT(runs->counts, ElementsAre(1, 1, 2, 1));
+
+  GroupRequest request;
+  request.keys = ViewOf(keys);
+  request.order = Order::kDescending;
+  request.wants.counts = false;
+  request.wants.firsts = true;
+  std::vector<uint16_t> distinct(keys.size());
+  request.keys_output = Into(distinct);
+  const auto raw = client_.Group(request);
+  ASSERT_TRUE(raw.ok()) << raw.status();
+  ASSERT_EQ(raw->keys->count(), 3);
+  EXPECT_THAT(absl::MakeSpan(distinct).first(3), ElementsAre(9, 7, 5));
+  EXPECT_FALSE(raw->counts.has_value());
+  EXPECT_THAT(*ToIndices(*raw->firsts), ElementsAre(4, 0, 1));
+  options.input = GroupInput::kSorted;
+  EXPECT_EQ(ViolatedField(client_.Group(keys, options).status()), "keys");
+}
+
+TEST_P(ClientOnServer, CombinesSets) {
+  const std::vector<int16_t> left = {1, 3, 3, 7}, right = {3, 4, 7, 7};
+  const auto united = client_.CombineSets(SetOperation::kUnion, left, right);
+  ASSERT_TRUE(united.ok()) << united.status();
+  EXPECT_THAT(united->keys, ElementsAre(1, 3, 3, 4, 7, 7));
+  EXPECT_THAT(client_.CombineSets(SetOperation::kDifference, left, right)->keys, ElementsAre(1, 3));
+  EXPECT_EQ(client_.CountSets(SetOperation::kIntersection, left, right)->count, 2);
+
+  const std::vector<float> left_values = {1, 2, 3, 4}, right_values = {5, 6, 7, 8};
+  CombineSetsRequest request{SetOperation::kUnion, Order::kAscending, ViewOf(left), ViewOf(right)};
+  request.left_values = ViewOf(left_values);
+  EXPECT_EQ(ViolatedField(client_.CombineSets(request).status()), "right_values");
+  request.right_values = ViewOf(right_values);
+  EXPECT_THAT(*ToVector<float>(*client_.CombineSets(request)->values), ElementsAre(1, 2, 3, 6, 4, 8));
+}
+
+TEST_P(ClientOnServer, LargeGroupsTravelAsOthersDo) {
+  std::vector<uint32_t> keys(3'000'000);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint32_t>(i * 2654435761U % 1000);
+  const auto grouped = client_.Group(keys);
+  ASSERT_TRUE(grouped.ok()) << grouped.status();
+  ASSERT_EQ(grouped->keys.size(), 1000U);
+  for (uint32_t key = 0; key < 1000; ++key) {
+    ASSERT_EQ(grouped->keys[key], key);
+    ASSERT_EQ(grouped->counts[key], std::count(keys.begin(), keys.end(), key));
+  }
+}
+
+TEST_P(ClientOnServer, AChainGoesOnWithGroups) {
+  const std::vector<uint16_t> keys = {3, 1, 3, 2, 3, 2};
+  GroupRequest group;
+  group.keys = ViewOf(keys);
+  group.keys_output = Temporary("keys");
+  group.counts_output = Temporary("counts");
+  SortRequest sort;  // the keys by how frequent they are
+  sort.keys = TemporaryViewUpTo("counts", KeyType::kInt64, 6);
+  sort.values = TemporaryViewUpTo("keys", KeyType::kUint16, 6);
+  sort.order = Order::kDescending;
+  MergeRequest merge;
+  merge.keys = {*sort.values, *sort.values};
+  const auto results = client_.Run({group, sort, merge});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].arrays[0].placed, 3);
+  EXPECT_THAT(*ToVector<int64_t>((*results)[1].arrays[0]), ElementsAre(3, 2, 1));
+  EXPECT_THAT(*ToVector<uint16_t>((*results)[1].arrays[1]), ElementsAre(3, 2, 1));
+  EXPECT_THAT(*ToVector<uint16_t>((*results)[2].arrays[0]), ElementsAre(1, 1, 2, 2, 3, 3));
+}
+
+}  // namespace
+}  // namespace corank::client
