@@ -66,6 +66,23 @@ class Release:
         pods = self.get("pods", f"--selector={selector}")
         return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
 
+    def settled(self) -> bool:
+        """Whether there are as many servers as there should be, all ready and as the release has them now. Helm
+        returns before that: it waits for all but those that the update strategy lets be away.
+        """
+        found, pods = self.workload(), self.servers()
+        status = found["status"]
+        wanted, updated = status.get("desiredNumberScheduled"), status.get("updatedNumberScheduled", 0)
+        if found["kind"] == "Deployment":
+            wanted, updated = found["spec"]["replicas"], status.get("updatedReplicas", 0)
+        least = [scaler["spec"]["minReplicas"] for scaler in self.get("horizontalpodautoscalers")]
+        seen = status.get("observedGeneration") == found["metadata"]["generation"]
+        return seen and len(pods) == wanted == updated >= max(least, default=1) and all(ready(pod) for pod in pods)
+
+    def wait_settled(self) -> None:
+        """Waits until the servers are as they should be."""
+        self.plane.wait_until("the servers are ready", True, self.settled)
+
     def objects(self) -> set[str]:
         """The objects of every kind that carry the release's label and are not about to end."""
         kinds = self.plane.kubectl("api-resources", "--verbs=list,delete", "--namespaced", "--output=name").stdout

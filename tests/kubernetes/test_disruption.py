@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -64,18 +65,37 @@ def test_sets_without_a_budget_let_every_pod_go(plane: ControlPlane, example: st
         release = Release(plane, where)
         release.helm("install", *values(example))
         assert release.get("poddisruptionbudgets") == []
-        assert [release.evict(pod) for pod in release.servers()] == [""] * len(release.servers())
+        pods = release.servers()
+        assert [release.evict(pod) for pod in pods] == [""] * len(pods)
 
 
-def test_drain_of_a_node_moves_its_servers_one_at_a_time(plane: ControlPlane) -> None:
+@contextmanager
+def drained(plane: ControlPlane, node: str, seconds: int) -> Iterator[subprocess.CompletedProcess[str]]:
+    """Drains a node, and ends that afterwards."""
+    try:
+        yield plane.kubectl("drain", node, "--ignore-daemonsets", f"--timeout={seconds}s", check=False)
+    finally:
+        plane.kubectl("uncordon", node)
+
+
+def test_drain_moves_servers_to_other_nodes(plane: ControlPlane) -> None:
     with namespace(plane, "drains") as where:
         release = Release(plane, where)
         release.helm("install", "--set=replicas=4")
         wait_healthy(release, 4, 4, 1)
-        try:
-            drained = plane.kubectl("drain", "gpu-1", "--ignore-daemonsets", "--timeout=60s")
-            assert "Cannot evict pod" in drained.stderr
+        with drained(plane, "gpu-1", 60) as ended:
+            assert ended.returncode == 0, ended.stderr
             wait_healthy(release, 4, 4, 1)
             assert {pod["spec"]["nodeName"] for pod in release.servers()} == {"gpu-2"}
-        finally:
-            plane.kubectl("uncordon", "gpu-1")
+
+
+def test_drain_stops_where_moved_servers_find_no_node(plane: ControlPlane) -> None:
+    with namespace(plane, "drains") as where:
+        release = Release(plane, where)
+        release.helm("install", "--set=replicas=4,nodeSelector.kubernetes\\.io/hostname=gpu-1")
+        wait_healthy(release, 4, 4, 1)
+        with drained(plane, "gpu-1", 10) as ended:
+            assert ended.returncode != 0
+            assert "Cannot evict pod as it would violate the pod's disruption budget" in ended.stderr
+            assert sum(ready(pod) for pod in release.servers()) == 3
+        wait_healthy(release, 4, 4, 1)

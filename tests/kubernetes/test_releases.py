@@ -8,7 +8,7 @@ import shlex
 
 import pytest
 from control_plane import ROOT, ControlPlane
-from releases import SETS, Release, flags, make_secrets, namespace, ready, render, standard, values
+from releases import SETS, Release, flags, make_secrets, namespace, render, standard, values
 
 GPU_NODES = ["gpu-1", "gpu-2"]
 
@@ -44,29 +44,30 @@ def test_release_lives_from_installation_to_removal(plane: ControlPlane, example
         check_addresses(release)
 
         release.helm("uninstall")
-        assert release.objects() == {"Pod/corank-test"}  # Helm keeps it for its log
+        kept = {"Pod/corank-test"}  # for its log
+        release.plane.wait_until("the objects that are left", kept, release.objects)
 
 
 def check_servers(release: Release, example: str, lanes: str = "4") -> None:
     """All servers run with the settings that were asked for, on nodes that have what they need."""
-    found, pods = release.workload(), release.servers()
-    assert len(pods) == found["spec"]["replicas"] if found["kind"] == "Deployment" else len(GPU_NODES)
+    release.wait_settled()
+    pods = release.servers()
     for pod in pods:
-        assert ready(pod)
         assert flags(pod)["--lanes"] == lanes
         assert pod["spec"]["nodeName"] in GPU_NODES or flags(pod)["--engine"] == "cpu"
-    if found["kind"] == "DaemonSet":
+    if release.workload()["kind"] == "DaemonSet":
         assert sorted(pod["spec"]["nodeName"] for pod in pods) == GPU_NODES
     if example == "dra":
-        check_devices(release)
+        # Two devices of its own for each pod, and only such as have the memory that the claim names.
+        wanted = [[(node, "gpu-0"), (node, "gpu-1")] for node in GPU_NODES]
+        release.plane.wait_until("the pods' devices", wanted, functools.partial(devices, release))
 
 
-def check_devices(release: Release) -> None:
-    """Each pod has two devices of its own, and only such as have the memory that the claim names."""
-    claims = [claim["status"]["allocation"]["devices"]["results"] for claim in release.get("resourceclaims")]
-    assert [len(claim) for claim in claims] == [2, 2]
-    devices = sorted((result["pool"], result["device"]) for claim in claims for result in claim)
-    assert devices == [(node, device) for node in GPU_NODES for device in ("gpu-0", "gpu-1")]
+def devices(release: Release) -> list[list[tuple[str, str]]]:
+    """The node and the name of each device of each claim."""
+    allocated = [claim.get("status", {}).get("allocation", {}) for claim in release.get("resourceclaims")]
+    claims = [each.get("devices", {}).get("results", []) for each in allocated]
+    return sorted(sorted((result["pool"], result["device"]) for result in claim) for claim in claims)
 
 
 def check_addresses(release: Release) -> None:

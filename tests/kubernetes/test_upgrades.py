@@ -6,12 +6,7 @@ from __future__ import annotations
 
 import pytest
 from control_plane import ControlPlane
-from releases import SETS, Release, make_secrets, namespace, ready, values
-
-
-def wait_ready(release: Release) -> None:
-    """A scaler may still add pods when Helm returns."""
-    release.plane.wait_until("pods that are ready", True, lambda: all(ready(pod) for pod in release.servers()))
+from releases import SETS, Release, make_secrets, namespace, values
 
 
 def test_a_running_release_takes_every_set_in_turn(plane: ControlPlane) -> None:
@@ -22,11 +17,11 @@ def test_a_running_release_takes_every_set_in_turn(plane: ControlPlane) -> None:
         release.helm("install")
         for example in SETS[1:]:
             release.helm("upgrade", *values(example), "--history-max=0")
-            wait_ready(release)
+            release.wait_settled()
         release.helm("rollback", "1")
-        wait_ready(release)
+        release.wait_settled()
         release.helm("uninstall")
-        assert release.objects() == set()
+        release.plane.wait_until("the objects that are left", set(), release.objects)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +44,9 @@ def test_a_running_release_takes_a_changed_value(plane: ControlPlane, example: s
         release = Release(plane, where)
         release.helm("install", *values(example))
         release.helm("upgrade", *values(example), "--set", setting)
-        wait_ready(release)
+        release.wait_settled()
         release.helm("rollback")
-        wait_ready(release)
+        release.wait_settled()
 
 
 @pytest.mark.parametrize(
@@ -71,7 +66,7 @@ def test_names_that_the_schema_takes_are_ones_of_kubernetes(
         release = Release(plane, where, name)
         options = [f"--set={setting}" for setting in settings]
         release.helm("install", *options, "--set=monitoring.dashboard.enabled=true,serviceAccount.create=true")
-        assert len(release.servers()) == 2
+        release.wait_settled()
         assert "Succeeded" in release.helm("test")
         release.helm("uninstall")
 
