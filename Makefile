@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-conformance test-chart test-cluster test-asan test-tsan test-peers test-hostile test-ray test-perf-analyzer compile-architectures soak fuzz lint format docs docs-check dist image image-archive release bench-kernels bench-shards bench-engine bench-service bench-clients bench-places bench-sizes bench-overload bench-ray clean
+.PHONY: help demo build test test-python-matrix test-conformance test-chart test-cluster test-asan test-tsan test-peers test-hostile test-ray test-perf-analyzer compile-architectures soak fuzz lint format docs docs-check docs-dashboard dist image image-archive release bench-kernels bench-shards bench-engine bench-service bench-clients bench-places bench-sizes bench-overload bench-ray clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -82,6 +82,11 @@ format: ## rewrite C++, CUDA and Python files in the project's format
 docs: ## build the documentation site: build-docs/index.html
 	@scripts/setup.sh docs
 	@scripts/docs.sh
+
+docs-dashboard: build ## draw the picture of the dashboard from a real Prometheus over two servers under load
+	@.deps/venv/bin/python client/python/generate.py
+	@PYTHONPATH=client/python/src .deps/venv/bin/python scripts/docs/dashboard.py $(BUILD)/bin/corankd \
+	  .deps/prometheus/usr/bin/prometheus --seconds 60
 
 docs-check: ## build the site, and lay out each page in Chromium as on a phone and on a desktop
 	@scripts/setup.sh docs-check
