@@ -41,11 +41,13 @@ def test_runbook_has_an_entry_for_each_alert_and_for_no_other() -> None:
 
 
 @pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert["alert"])
-def test_runbook_entry_says_severity_meaning_first_look_and_action(alert: dict[str, Any]) -> None:
+def test_runbook_entry_says_severity_meaning_commands_and_action(alert: dict[str, Any]) -> None:
     entry = runbook()[alert["alert"]]
     severity = alert["labels"]["severity"].capitalize()
     assert re.match(rf"\n\*{severity}\.\* \w", entry), "its severity, then its meaning"
-    assert re.findall(r"^- \*\*(.*?):\*\* \S", entry, re.MULTILINE) == ["First look", "Action"]
+    bullets = dict(re.findall(r"^- \*\*(.*?):\*\* (.*?)(?=^- |\n\n|\Z)", entry, re.MULTILINE | re.DOTALL))
+    assert list(bullets) == ["Callers see", "Commands", "First look", "Action"]
+    assert len(re.findall(r"`[^`]+`[;.]", bullets["Commands"])) == 3
     assert alert["annotations"]["runbook"] == f"docs/operations/alerts.md#{alert['alert'].lower()}"
 
 
@@ -100,6 +102,8 @@ OTHER_FLAGS = {
     "--set",
     "--values",
     "--from-oci-layout",  # of oras
+    "--previous",  # of kubectl logs
+    "--trace",  # of bench/clusters/scaling.py
 }
 
 
