@@ -13,7 +13,9 @@ import json
 import os
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +93,8 @@ def run_language(language: Language, chosen: list[Vector], servers: Servers, ver
     began = time.monotonic()
     scenario = Scenario(language, servers)
     try:
-        told = scenario.hello()
-        print(f"{language.title} {told['version']}, {told['library']}", flush=True)
+        hello = scenario.hello()
+        print(f"{language.title} {hello['version']}, {hello['library']}", flush=True)
         for vector in chosen:
             start = time.monotonic()
             wrong = outcome(scenario, vector, language)
@@ -101,17 +103,30 @@ def run_language(language: Language, chosen: list[Vector], servers: Servers, ver
             report.add(vector, wrong)
             if wrong or verbose:
                 said = f"{vector['name']} ({time.monotonic() - start:.2f} s)"
-                print(f"  FAILED {said}: {wrong}" if wrong else f"  passed {said}", flush=True)
+                told = f"  {language.title}: FAILED {said}: {wrong}" if wrong else f"  {language.title}: passed {said}"
+                print(told, flush=True)
         code = scenario.stop()
         if code != 0:
             report.failures.append(f"the driver ended with {code}")
     except DriverError as error:
         report.failures.append(str(error))
-        print(f"  FAILED {error}")
+        print(f"  {language.title}: FAILED {error}", flush=True)
     finally:
         scenario.kill()
     report.seconds = time.monotonic() - began
     return report
+
+
+def run_alone(language: Language, chosen: list[Vector], verbose: bool) -> Report | None:
+    """Runs vectors in one language with servers of its own. None: its tool chain is not there."""
+    servers = Servers()
+    try:
+        return run_language(language, chosen, servers, verbose)
+    except AbsentError as absent:
+        print(f"{language.title}: skipped: {absent}", flush=True)
+        return None
+    finally:
+        servers.stop()
 
 
 def is_table_right(reports: list[Report], known: list[Language], write: bool) -> bool:
@@ -135,6 +150,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--language", action="append", default=[], help="run this language only; may be repeated")
     parser.add_argument("--only", default="*", help="run vectors whose names match this pattern only, such as 'sort/*'")
     parser.add_argument("--quick", action="store_true", help="leave out the vectors that take long")
+    parser.add_argument("--jobs", type=int, default=3, help="languages at a time (default: 3)")
     parser.add_argument("--write-table", action="store_true", help="write the table of the docs instead of checking it")
     parser.add_argument("--verbose", action="store_true", help="print every vector")
     return parser.parse_args()
@@ -159,17 +175,11 @@ def main() -> int:
     for name in list(os.environ):
         if name.startswith("CORANK_") and not name.startswith("CORANK_CONFORMANCE_"):
             del os.environ[name]  # neither servers nor clients take settings of the caller
-    servers, reports = Servers(), []
-    try:
-        for language in known:
-            if given.language and language.name not in given.language:
-                continue
-            try:
-                reports.append(run_language(language, chosen, servers, given.verbose))
-            except AbsentError as absent:
-                print(f"{language.title}: skipped: {absent}", flush=True)
-    finally:
-        servers.stop()
+    wanted = [language for language in known if not given.language or language.name in given.language]
+    # Each in a process of its own: a driver waits for its server most of the time.
+    with ProcessPoolExecutor(given.jobs) as pool:
+        found = list(pool.map(partial(run_alone, chosen=chosen, verbose=given.verbose), wanted))
+    reports = [report for report in found if report is not None]
     for report in reports:
         failed = len(report.failures)
         print(f"{report.language.title}: {report.passed} vectors passed, {failed} failed, {report.seconds:.0f} s")
