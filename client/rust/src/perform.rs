@@ -205,6 +205,7 @@ async fn unary(
         Operation::LoadBalance(request) => call!(request, LoadBalance),
         Operation::Search(request) => call!(request, Search),
         Operation::Group(request) => call!(request, Group),
+        Operation::CombineSets(request) => call!(request, CombineSets),
     }
 }
 

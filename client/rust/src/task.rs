@@ -52,6 +52,7 @@ impl Method {
             Answer::LoadBalance(_) => "LoadBalance",
             Answer::Search(_) => "Search",
             Answer::Group(_) => "Group",
+            Answer::CombineSets(_) => "CombineSets",
         }
     }
 
@@ -428,6 +429,12 @@ impl Answered {
                 add("minima", group.minima);
                 add("maxima", group.maxima);
                 group.stats
+            }
+            Answer::CombineSets(sets) => {
+                add("keys", sets.keys);
+                add("values", sets.values);
+                add("count", sets.count);
+                sets.stats
             }
         };
         Self { arrays, algorithm, stats: stats.unwrap_or_default() }
