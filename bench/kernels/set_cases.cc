@@ -28,8 +28,8 @@ struct SetData {
   int64_t reference_count = 0;  // of the result
 };
 
-/// Sides of random keys, of which those of one side have a partner with a probability of about 0.4. `shift`: the bits
-/// that the keys are short of 32.
+/// Two sides of random keys. About 0.4 of the keys of each side have a partner. `shift`: the bits that the keys are
+/// short of 32.
 absl::StatusOr<std::shared_ptr<SetData>> MakeSides(int64_t count, int shift, Gpu* gpu) {
   auto data = std::make_shared<SetData>();
   data->count = count;

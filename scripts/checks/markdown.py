@@ -80,7 +80,7 @@ def link_problem(root: Path, page: Path, link: str) -> str:
 
 
 def length_problems(name: str, text: str) -> list[str]:
-    """What is too long about a page as a whole."""
+    """Says whether a page has too many words or lines."""
     words = sum(1 for word in re.sub(r"\]\([^)]*\)", "] ", text).split() if re.search(r"\w", word))
     found = []
     for count, most, unit in ((words, MOST_WORDS, "words"), (len(text.splitlines()), MOST_LINES, "lines")):

@@ -103,7 +103,7 @@ WorkloadRun GroupAndReduce() {
   });
 }
 
-// Sides of which every third key of the left has a partner.
+// Two sides. Every third key of the left one has a partner.
 WorkloadRun UniteSets() {
   constexpr int64_t kSide = kRows / 2, kUnion = 2 * kSide - (kSide + 2) / 3;
   std::vector<uint32_t> left(static_cast<size_t>(kSide)), right(left.size());

@@ -2,9 +2,9 @@
 //
 // Algorithm: the balanced path (balanced_path.h) cuts both sides into tiles, in a launch of its own, and each tile into
 //            pieces, one for each thread. A thread walks its piece and notes the keys of the result. The block adds
-//            up its results, learns those of earlier tiles by decoupled look-back, and writes its own in order.
+//            up its results, learns how many come before them by decoupled look-back, and writes its own in order.
 // Work: O(count).
-// Memory: one read of the keys of both sides; of values, those of the result; one write of the result.
+// Memory: one read of the keys of both sides, one read of the values of the result, one write of the result.
 // Workspace: a cut and a sum for each tile, one FaultCell.
 // Source: S. Baxter, "Modern GPU", chapter Multisets, 2013; look_back.cuh names its own.
 #include <cuda_runtime.h>

@@ -53,7 +53,7 @@ class _Combination:
         """Adds the values that travel with the keys. Returns their dtype; None: there are none.
 
         Raises:
-            InvalidArgument: those of one side are missing, or are not wanted.
+            InvalidArgument: one side lacks values, or the right side has values that no key of the result needs.
             TypeError: they are of two dtypes.
         """
         if right_values is not None and self.operation in _OF_LEFT_ONLY:

@@ -35,7 +35,7 @@ def texts(documented: type) -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(section)}
 
 
-# Options by their names in other libraries, of which some resemble another option of ours.
+# Options by their names in other libraries. Some of these names resemble another option of ours.
 _OF_OTHERS = {"timeout": "deadline", "reverse": "descending", "kind": "algorithm", "host": "address", "url": "address"}
 
 
