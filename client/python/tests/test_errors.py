@@ -139,7 +139,7 @@ def test_busy_server_is_tried_again_after_the_delay_it_names(
     stats: list[corank.Stats] = []
     np.testing.assert_array_equal(fake_client.sort(X, on_stats=stats.append), [1, 2, 3])
     assert stats[0].attempts == 3
-    assert stats[0].elapsed_ns >= 30_000_000
+    assert stats[0].elapsed_ns >= 20_000_000  # twice the delay; what is added to it is random
     assert len(fake.requests) == 3
 
 
