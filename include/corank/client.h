@@ -264,7 +264,7 @@ class Client {
   template <typename Request>
   absl::StatusOr<Outcome> RunInto(const Request& request, const CallOptions& call,
                                   const std::vector<ResultBuffer*>& buffers) const;
-  /// The same for a request that may not want every result; sets those that it wants.
+  /// The same for a request that may not want every result. Sets the results that it wants.
   template <typename Request>
   absl::StatusOr<RequestStats> RunWanted(const Request& request, const CallOptions& call,
                                          std::initializer_list<std::pair<bool, std::optional<Array>*>> results) const;

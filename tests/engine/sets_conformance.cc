@@ -3,6 +3,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "kernels/cuda/sets/set_tuning.h"
 #include "tests/engine/conformance_fixture.h"
 #include "tests/support/oracles.h"
 
@@ -54,7 +55,9 @@ class CombineSets : public OnEngineUnderTest<::testing::TestWithParam<KeyType>> 
 };
 
 // Around the tiles of both engines.
-constexpr int64_t kSetSizes[] = {0, 1, 2, 15, 16, 2815, 2816, 2817, 5887, 5888, 5889, 40000, 65536, 100003};
+constexpr int64_t kTileOfWide = cuda::SetTuning<8>::kTile, kTile = cuda::SetTuning<4>::kTile;
+constexpr int64_t kSetSizes[] = {
+    0, 1, 2, 15, 16, kTileOfWide - 1, kTileOfWide, kTileOfWide + 1, kTile - 1, kTile, kTile + 1, 40000, 65536, 100003};
 
 TEST_P(CombineSets, AgreesWithTheStandardLibrary) {
   uint64_t seed = 0;
