@@ -1,7 +1,7 @@
 """Key columns of Arrow as digits: unsigned numbers whose order, digit by digit, is the order of the rows.
 
 The order is that of pyarrow's sort_indices: nulls at the end that the caller chose, NaN next to them in both
-directions, -0.0 equal to +0.0, strings and binaries byte by byte.
+directions, -0.0 equal to +0.0, strings and binaries byte by byte. An Order may also take NaN for a number or for null.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 U64 = NDArray[np.uint64]
 Nulls = Literal["first", "last"]
+Nan = Literal["beside_null", "null", "greatest"]
+NANS: tuple[Nan, ...] = ("beside_null", "null", "greatest")
 
 _SIGN = np.uint64(1 << 63)
 _WINDOW = 8
@@ -31,7 +33,10 @@ class Order(NamedTuple):
 
     keys: tuple[str, ...]
     descending: tuple[bool, ...]
-    nulls: Nulls = "last"
+    nulls: tuple[Nulls, ...]
+    """Where nulls go, whatever the direction."""
+    nan: Nan = "beside_null"
+    """NaN comes between the numbers and the nulls, equals null, or is greater than every number."""
 
 
 class Digit:
@@ -103,13 +108,23 @@ class _StringDigit(Digit):
 
 def _one_array(column: Any) -> Any:
     """A column as one array; strings with 64-bit offsets, because all of them may exceed 2 GiB."""
-    type_ = column.type
-    if pa.types.is_dictionary(type_):
-        column = column.cast(type_.value_type)
-        type_ = column.type
+    type_ = held_type(column.type)
+    if type_ != column.type:
+        column = column.cast(type_)
     if _is_bytes(type_):
         column = column.cast(pa.large_binary())
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def held_type(type_: Any) -> Any:
+    """The type of a column's values: of a dictionary's values, and of what an extension type stores."""
+    while True:
+        if pa.types.is_dictionary(type_):
+            type_ = type_.value_type
+        elif isinstance(type_, pa.BaseExtensionType):
+            type_ = type_.storage_type
+        else:
+            return type_
 
 
 def _is_bytes(type_: Any) -> bool:
@@ -132,10 +147,16 @@ def check_type(name: str, type_: Any) -> None:
         TypeError: its message names the column.
     """
     types = pa.types
-    held = type_.value_type if types.is_dictionary(type_) else type_
-    is_number = types.is_integer(held) or types.is_floating(held) or types.is_boolean(held)
-    if not (is_number or types.is_null(held) or _is_bytes(held) or _width_of_time(held)) or types.is_decimal(held):
+    held = held_type(type_)
+    if not (is_number(held) or types.is_decimal(held) or types.is_null(held) or _is_bytes(held)):
         raise TypeError(f"key: column {name!r} is {type_}; keys are numbers, bools, dates, times, strings and binaries")
+
+
+def is_number(type_: Any) -> bool:
+    """Whether the values are numbers, bools, dates or times of at most 64 bits."""
+    types = pa.types
+    is_one = types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_)
+    return is_one or _width_of_time(type_) > 0
 
 
 def _width_of_time(type_: Any) -> int:
@@ -169,12 +190,18 @@ def _digits_of_bytes(array: Any, descending: bool) -> Iterator[Digit]:
         yield Digit(~codes if descending else codes)
 
 
-def _numbers(array: Any) -> tuple[U64, NDArray[np.bool_] | None]:
-    """The codes of numbers, dates or times without nulls, and which of them are NaN."""
+def numbers_of(array: Any) -> NDArray[Any]:
+    """Numbers, bools, dates or times without nulls as a NumPy array; dates and times as integers."""
     width = _width_of_time(array.type)
     if width:
         array = array.view(pa.int32() if width == 32 else pa.int64())
-    values = array.to_numpy(zero_copy_only=False)
+    values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _codes_of_numbers(array: Any) -> tuple[U64, NDArray[np.bool_] | None]:
+    """The codes of numbers, dates or times without nulls, and which of them are NaN."""
+    values = numbers_of(array)
     if values.dtype.kind == "f":
         floats = values.astype(np.float64) + 0.0  # -0.0 + 0.0 is +0.0
         codes = floats.view(np.uint64)
@@ -186,7 +213,16 @@ def _numbers(array: Any) -> tuple[U64, NDArray[np.bool_] | None]:
     return values.astype(np.uint64), None
 
 
-def _digits_of_column(array: Any, descending: bool, nulls: Nulls) -> Iterator[Digit]:
+def _codes_of_decimals(array: Any) -> list[U64]:
+    """The unscaled integers as 64-bit codes, most significant first. One column has one scale."""
+    words = max(array.type.bit_width // 64, 1)
+    raw = np.frombuffer(array.buffers()[1], "<i4" if array.type.bit_width == 32 else "<u8")
+    parts = raw[array.offset * words : (array.offset + len(array)) * words].reshape(-1, words)
+    parts = parts.astype(np.int64).view(np.uint64)
+    return [parts[:, -1] ^ _SIGN, *(parts[:, at].copy() for at in range(words - 2, -1, -1))]
+
+
+def _digits_of_column(array: Any, descending: bool, nulls: Nulls, nan: Nan) -> Iterator[Digit]:
     rows = len(array)
     if rows == 0 or pa.types.is_null(array.type):
         return
@@ -199,14 +235,21 @@ def _digits_of_column(array: Any, descending: bool, nulls: Nulls) -> Iterator[Di
     if _is_bytes(array.type):
         found = _digits_of_bytes(array, descending)
     else:
-        codes, is_nan = _numbers(array if is_null is None else array.fill_null(_zero(array.type)))
-        if is_nan is not None:
-            kinds[is_nan] = 1
+        is_nan = None
+        if pa.types.is_decimal(array.type):
+            codes = _codes_of_decimals(array)
+        else:
+            of_numbers, is_nan = _codes_of_numbers(array if is_null is None else array.fill_null(_zero(array.type)))
+            codes = [of_numbers]
+        if is_nan is not None and nan == "greatest":
+            codes[0] = np.where(is_nan, ~np.uint64(0), codes[0])
+        elif is_nan is not None:
+            kinds[is_nan] = 1 if nan == "beside_null" else 2
         if descending:
-            codes = ~codes
-        if is_nan is not None or is_null is not None:
-            codes = np.where(kinds == 0, codes, np.uint64(0))
-        found = iter([Digit(codes)])
+            codes = [~each for each in codes]
+        if kinds.any():
+            codes = [np.where(kinds == 0, each, np.uint64(0)) for each in codes]
+        found = map(Digit, codes)
     if kinds.any():
         yield Digit(2 - kinds if nulls == "first" else kinds, width=2)
     yield from found
@@ -220,8 +263,25 @@ def _zero(type_: Any) -> Any:
 
 def digits(table: Any, order: Order) -> Iterator[Digit]:
     """The digits of the rows of a table, most significant first, each made when it is asked for."""
-    for name, descending in zip(order.keys, order.descending):
-        yield from _digits_of_column(_one_array(table.column(name)), descending, order.nulls)
+    for name, descending, nulls in zip(order.keys, order.descending, order.nulls):
+        yield from _digits_of_column(_one_array(table.column(name)), descending, nulls, order.nan)
+
+
+def direct_keys(column: Any, descending: bool, nulls: Nulls, nan: Nan) -> NDArray[Any] | None:
+    """A key column as an array that the server sorts in the same order by itself; None: its keys need digits.
+
+    The server takes NaN for the greatest number.
+    """
+    if not is_number(held_type(column.type)):
+        return None
+    array = _one_array(column)
+    if array.null_count:
+        return None
+    keys = numbers_of(array)
+    is_float = keys.dtype.kind == "f"
+    if is_float and nan != "greatest" and descending != (nulls == "first") and bool(np.isnan(keys).any()):
+        return None
+    return keys
 
 
 class Packer:
@@ -298,4 +358,5 @@ def order_of(keys: str | Sequence[str], descending: bool | Sequence[bool], nulls
         raise ValueError(f"descending: {len(directions)} directions for {len(names)} keys")
     if nulls not in ("first", "last"):
         raise ValueError(f"nulls: {nulls!r} is neither 'first' nor 'last'")
-    return Order(names, tuple(bool(each) for each in directions), "first" if nulls == "first" else "last")
+    placements: tuple[Nulls, ...] = ("first" if nulls == "first" else "last",) * len(names)
+    return Order(names, tuple(bool(each) for each in directions), placements)

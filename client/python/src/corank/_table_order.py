@@ -7,6 +7,7 @@ keys are, and most keys need one level.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Callable
 
@@ -14,9 +15,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from corank._client import Client
-from corank._key_digits import Digit, Order, Packer, digits
+from corank._arrow_rows import take_rows
+from corank._errors import InvalidArgument
+from corank._key_digits import Digit, Order, Packer, digits, direct_keys
 from corank._options import InfoOptions
+from corank._typed import ArrayOperators
 
 Rows = NDArray[np.intp]
 Places = NDArray[np.int64]
@@ -24,41 +27,114 @@ _Arrange = Callable[[NDArray[Any], Rows], tuple[NDArray[Any], Rows]]
 """Puts rows in the order of their keys: the sorted keys and the rows."""
 
 
-def sort_order(client: Client, table: Any, order: Order, options: InfoOptions) -> Rows:
-    """The stable permutation that sorts the rows of a table, by the server's Sort."""
+def sort_order(
+    client: ArrayOperators, table: Any, order: Order, options: InfoOptions, limit: int | None = None
+) -> Rows:
+    """The stable permutation that sorts the rows of a table, or the first `limit` rows of it, by the server's Sort."""
+    if limit == 0 or table.num_rows == 0:
+        return np.arange(0)
+    direct = _direct(table, order)
+    if direct is not None:
+        found: Rows = client.argsort(direct, descending=order.descending[0], limit=limit, **options)
+        return found
+    if limit is not None and limit < table.num_rows:
+        return _first_rows(client, table, order, options, limit)
+    return _refined(digits(table, order), np.array([0, table.num_rows]), _sorts(client, options))
 
+
+def sort_groups(client: ArrayOperators, table: Any, order: Order, options: InfoOptions) -> tuple[Rows, Rows]:
+    """The stable permutation that sorts the rows of a table, and where in it each group of equal rows begins."""
+    heads = np.zeros(table.num_rows, np.bool_)
+    direct = _direct(table, order)
+    if direct is not None and direct.dtype.kind != "f":
+        ordered, rows = client.sort_with_indices(direct, descending=order.descending[0], **options)
+        heads[:1] = True
+        np.not_equal(ordered[1:], ordered[:-1], out=heads[1:])
+    else:
+        rows = _refined(digits(table, order), np.array([0, table.num_rows]), _sorts(client, options), heads)
+    return rows, np.flatnonzero(heads)
+
+
+def _direct(table: Any, order: Order) -> NDArray[Any] | None:
+    """The only key as an array for the server; None: there are several, or it needs digits."""
+    if len(order.keys) > 1:
+        return None
+    return direct_keys(table.column(order.keys[0]), order.descending[0], order.nulls[0], order.nan)
+
+
+def _sorts(client: ArrayOperators, options: InfoOptions) -> _Arrange:
     def arrange(keys: NDArray[Any], rows: Rows) -> tuple[NDArray[Any], Rows]:
         ordered, positions = client.sort_with_indices(keys, index_dtype=None, **options)
         return ordered, rows[positions]
 
-    return _refined(digits(table, order), np.array([0, table.num_rows]), arrange)
+    return arrange
 
 
-def merge_order(client: Client, tables: Sequence[Any], order: Order, options: InfoOptions) -> Rows:
+def _first_rows(client: ArrayOperators, table: Any, order: Order, options: InfoOptions, limit: int) -> Rows:
+    """The first rows of the order. Rows that tie with the last of them in the first level go on to the others."""
+    keys = Packer(digits(table, order)).keys(None, None, 1)
+    if keys is None:
+        return np.arange(limit)
+    positions: Rows
+    ordered, positions = client.sort_with_indices(keys, limit=limit, **options)
+    rows: Rows = np.flatnonzero(keys <= ordered[-1])
+    if rows.size == limit and bool((ordered[1:] != ordered[:-1]).all()):
+        return positions
+    few = take_rows(table.select(list(order.keys)), rows)
+    found: Rows = rows[_refined(digits(few, order), np.array([0, rows.size]), _sorts(client, options))[:limit]]
+    return found
+
+
+def merge_order(client: ArrayOperators, tables: Sequence[Any], order: Order, options: InfoOptions) -> Rows:
     """The stable permutation that merges sorted tables, as rows of all tables one after the other, by Merge.
 
     Raises:
-        InvalidArgument: a table is not sorted.
+        InvalidArgument: a table is not sorted, as far as its rows had to be compared; `field` names it: tables[1].
     """
     ends = np.cumsum([0, *(table.num_rows for table in tables)])
-    keys_only = pa.concat_tables([table.select(list(order.keys)) for table in tables])
+
+    def merged(keys: Sequence[NDArray[Any]], runs: Sequence[int], rows: Rows) -> tuple[NDArray[Any], Rows]:
+        """The keys of these runs in order, and their rows, which are one after the other in `rows`."""
+        cuts = np.cumsum([0, *(each.size for each in keys)])
+        narrow = rows.astype(np.min_scalar_type(int(ends[-1])))
+        values = [narrow[begin:end] for begin, end in zip(cuts, cuts[1:])]
+        try:
+            ordered, found = client.merge(list(keys), values=values, descending=direction, **options)
+        except InvalidArgument as error:
+            place = re.match(r"keys\[(\d+)\]", error.field)
+            if place is not None:
+                error.field = f"tables[{runs[int(place.group(1))]}]"
+            raise
+        return ordered, found.astype(np.intp)
 
     def arrange(keys: NDArray[Any], rows: Rows) -> tuple[NDArray[Any], Rows]:
         cuts = np.searchsorted(rows, ends)
-        runs = [slice(begin, end) for begin, end in zip(cuts, cuts[1:]) if begin < end]
+        runs = [run for run, (begin, end) in enumerate(zip(cuts, cuts[1:])) if begin < end]
         if len(runs) < 2:
             return keys, rows
-        narrow = rows.astype(np.min_scalar_type(int(ends[-1])))
-        merged, found = client.merge([keys[run] for run in runs], values=[narrow[run] for run in runs], **options)
-        return merged, found.astype(np.intp)
+        return merged([keys[cuts[run] : cuts[run + 1]] for run in runs], runs, rows)
 
+    full = [run for run, table in enumerate(tables) if table.num_rows]
+    direct = [_direct(tables[run], order) for run in full]
+    if len(direct) > 1 and all(each is not None for each in direct):
+        direction = order.descending[0]
+        return merged([each for each in direct if each is not None], full, np.arange(ends[-1]))[1]
+    direction = False
+    keys_only = pa.concat_tables([table.select(list(order.keys)) for table in tables])
     return _refined(digits(keys_only, order), ends, arrange)
 
 
-def _refined(of: Iterator[Digit], ends: NDArray[Any], arrange: _Arrange) -> Rows:
-    """The rows in order. Rows of one run, which ends[i]:ends[i + 1] is, need no arranging if there are several runs."""
+def _refined(
+    of: Iterator[Digit], ends: NDArray[Any], arrange: _Arrange, heads: NDArray[np.bool_] | None = None
+) -> Rows:
+    """The rows in order. Rows of one run, which ends[i]:ends[i + 1] is, need no arranging if there are several runs.
+
+    If there is one run, it sets `heads` where a row differs from the one before it.
+    """
     count = int(ends[-1])
     out: Rows = np.arange(count)
+    if heads is not None:
+        heads[:1] = True
     if count < 2:
         return out
     run_of = None if len(ends) <= 2 else np.repeat(np.arange(len(ends) - 1), np.diff(ends))
@@ -70,6 +146,8 @@ def _refined(of: Iterator[Digit], ends: NDArray[Any], arrange: _Arrange) -> Rows
         ordered, arranged = arrange(keys, rows)
         out[places] = arranged
         same = ordered[1:] == ordered[:-1]
+        if heads is not None:
+            heads[np.arange(count)[places][1:][~same]] = True
         if not same.any():
             break
         tied = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
@@ -93,7 +171,7 @@ def _refined(of: Iterator[Digit], ends: NDArray[Any], arrange: _Arrange) -> Rows
 
 
 def equal_ranges(
-    client: Client, table: Any, needles: Any, order: Order, options: InfoOptions, step: int = 1
+    client: ArrayOperators, table: Any, needles: Any, order: Order, options: InfoOptions, step: int = 1
 ) -> tuple[Places, Places]:
     """For each row of `needles`, the rows of the sorted table that are equal to it: [lower, upper). By Search.
 
@@ -105,12 +183,12 @@ def equal_ranges(
     count = table.num_rows
     if step == 1 or count < 2 * step * needles.num_rows:
         return _equal_ranges(client, table, needles, order, options)
-    coarse = _equal_ranges(client, table.take(np.arange(0, count, step)), needles, order, options)
+    coarse = _equal_ranges(client, take_rows(table, np.arange(0, count, step)), needles, order, options)
     # Place p of the coarse rows lies in the rows (p - 1) * step to p * step, and before all rows if it is 0.
     chunks = np.unique(np.concatenate(coarse))
     chunks = chunks[chunks > 0] - 1
     rows = (chunks[:, None] * step + np.arange(step)).reshape(-1)
-    fine = _equal_ranges(client, table.take(rows[rows < count]), needles, order, options)
+    fine = _equal_ranges(client, take_rows(table, rows[rows < count]), needles, order, options)
 
     def place(coarse: Places, fine: Places) -> Places:
         chunk = np.maximum(coarse - 1, 0)
@@ -121,7 +199,7 @@ def equal_ranges(
 
 
 def _equal_ranges(
-    client: Client, table: Any, needles: Any, order: Order, options: InfoOptions
+    client: ArrayOperators, table: Any, needles: Any, order: Order, options: InfoOptions
 ) -> tuple[Places, Places]:
     names = list(order.keys)
     count, wanted = table.num_rows, needles.num_rows
