@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -63,6 +64,20 @@ def client(request: pytest.FixtureRequest) -> Iterator[corank.Client]:
     server: FakeServer | LocalServer = request.getfixturevalue("fake" if request.param == "double" else "corankd")
     with corank.connect(server.address, deadline=60) as connected:
         yield connected
+
+
+@pytest.fixture(scope="session")
+def any_client() -> Iterator[corank.Client]:
+    """A client of the real server where CORANKD names one, else of a double: for tests that call it often."""
+    binary = os.environ.get("CORANKD")
+    with contextlib.ExitStack() as stack:
+        server: FakeServer | LocalServer
+        if binary:
+            server = stack.enter_context(LocalServer(binary))
+        else:
+            server = FakeServer()
+            stack.callback(server.stop)
+        yield stack.enter_context(corank.connect(server.address, deadline=60))
 
 
 @pytest.fixture

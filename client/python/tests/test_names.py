@@ -32,6 +32,7 @@ OPERATORS = [
 ]
 OPERATORS += ["run_length_encode", "scatter", "search", "sort", "sort_columns", "sort_columns_with_indices"]
 OPERATORS += ["sort_with_indices", "unique"]
+TABLES = ["argsort_by", "merge_by", "sort_by", "top_k"]
 NOT_IN_CHAINS = {"combine_sets", "count_sets", "sort_columns", "sort_columns_with_indices"}
 OTHERS = ["address", "arrays", "chain", "close", "delete", "empty_shared", "health", "info", "share", "store"]
 OTHERS += ["stored", "submit"]
@@ -45,7 +46,7 @@ def public(thing: object) -> list[str]:
 
 def test_completion_shows_what_users_call(fake_client: corank.Client) -> None:
     assert set(dir(corank)) == {*corank.__all__, "aio"}
-    assert public(fake_client) == sorted([*OPERATORS, *OTHERS])
+    assert public(fake_client) == sorted([*OPERATORS, *TABLES, *OTHERS])
     assert public(fake_client.chain()) == [name for name in OPERATORS if name not in NOT_IN_CHAINS]
     handle = fake_client.store("x", X)
     assert public(handle) == ["count", "delete", "dtype", "fetch", "name", "nbytes"]
@@ -79,7 +80,7 @@ def test_help_of_operators_shows_every_option(owner: Any, options: Any, name: st
     assert "Returns:" in text
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", [*TABLES, *OTHERS])
 def test_help_of_other_methods_shows_their_arguments(name: str) -> None:
     method = getattr(corank.Client, name)
     assert method.__doc__
@@ -190,12 +191,14 @@ def example_client() -> Iterator[corank.Client]:
         double.stop()
 
 
-@pytest.mark.parametrize("name", [*OPERATORS, *OTHERS])
+@pytest.mark.parametrize("name", [*OPERATORS, *TABLES, *OTHERS])
 def test_examples_in_the_help_run_as_printed(example_client: corank.Client, name: str) -> None:
     if ("columns" in name or name == "health") and not os.environ.get("CORANKD"):
         pytest.skip("CORANKD is not set, and the double neither sorts columns nor has a health service")
+    if name in TABLES:
+        pytest.importorskip("pyarrow")
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
     for example in finder.find(getattr(corank.Client, name), name, globs={"client": example_client, "np": np}):
         runner.run(example)
     assert runner.summarize(verbose=False).failed == 0
-    assert name not in OPERATORS or runner.tries > 0
+    assert name not in [*OPERATORS, *TABLES] or runner.tries > 0

@@ -73,6 +73,7 @@ __all__ = [
     "Unimplemented",
     "__version__",
     "argsort",
+    "argsort_by",
     "argsort_columns",
     "arrays",
     "chain",
@@ -88,17 +89,20 @@ __all__ = [
     "info",
     "load_balance",
     "merge",
+    "merge_by",
     "move",
     "run_length_encode",
     "scatter",
     "search",
     "share",
     "sort",
+    "sort_by",
     "sort_columns",
     "sort_columns_with_indices",
     "sort_with_indices",
     "store",
     "stored",
+    "top_k",
     "unique",
 ]
 
@@ -141,6 +145,10 @@ unique = _default.unique
 run_length_encode = _default.run_length_encode
 combine_sets = _default.combine_sets
 count_sets = _default.count_sets
+sort_by = _default.sort_by
+argsort_by = _default.argsort_by
+top_k = _default.top_k
+merge_by = _default.merge_by
 chain = _default.chain
 empty_shared = _default.empty_shared
 share = _default.share

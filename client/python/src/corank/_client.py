@@ -32,6 +32,7 @@ from corank._regions import SharedArray
 from corank._results import ServerInfo
 from corank._retry import Limit
 from corank._signatures import optionless
+from corank._tables import TableOperators
 from corank._task import Task, leaves
 from corank._typed import ArrayOperators
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 CALLS = (
-    *(name for name in dir(ArrayOperators) if not name.startswith("_")),
+    *(name for kind in (ArrayOperators, TableOperators) for name in dir(kind) if not name.startswith("_")),
     *("arrays", "delete", "empty_shared", "health", "info", "share", "store", "stored"),
 )
 """The methods of a client that call the server."""
@@ -77,7 +78,7 @@ def step_of(connection: Connection, task: Task, options: CallOptions) -> tuple[S
     return Step(task, settings.out, handles), settings
 
 
-class Client(ArrayOperators, options=CallOptions, result="NDArray"):
+class Client(ArrayOperators, TableOperators, options=CallOptions, result="NDArray"):
     """A connection to a corank server. Thread-safe: calls of several threads run at the same time.
 
     The client connects at the first call, and again when a connection breaks. Use it as a context manager, or call

@@ -57,6 +57,15 @@ class ChainOptions(StoreOptions, total=False):
     on_stats: Callable[[Stats], object] | None
 
 
+class TableOptions(StoreOptions, total=False):
+    """Options of `Client.sort_by` and the other operators on tables; CallOptions says what each does."""
+
+    priority: Priority
+    place: Place
+    connections: int
+    on_stats: Callable[[Stats], object] | None
+
+
 class LinkOptions(TypedDict, total=False):
     """Options of an operator of a chain; CallOptions says what each does."""
 

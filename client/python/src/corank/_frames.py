@@ -1,0 +1,340 @@
+"""Tables of pandas, polars and Arrow: their columns as Arrow arrays, and rows taken from them in their own form.
+
+pandas and polars are not imported: a table of theirs says by its type what it is, and its module is loaded then.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from corank._arrow_rows import take_column, take_rows
+from corank._errors import InvalidArgument
+from corank._key_digits import Nan, Nulls, check_type
+
+Rows = NDArray[np.intp]
+
+
+class Library(ABC):
+    """What the tables of one library can do, and how that library sorts, joins and groups by itself."""
+
+    name: str
+    nulls: Nulls
+    nan: Nan
+    joins_nulls: bool
+    """Whether null keys of a join equal each other."""
+    groups_nulls: bool
+    """Whether rows with a null key are a group."""
+
+    @abstractmethod
+    def columns(self, table: Any) -> list[Any]:
+        """The names of the columns."""
+
+    def count(self, table: Any) -> int:
+        """The number of rows."""
+        return len(table)
+
+    @abstractmethod
+    def values(self, table: Any, name: Any) -> Any:
+        """A column as an Arrow array."""
+
+    def key(self, table: Any, name: Any) -> Any:
+        """A column as an Arrow array that sorts as the library sorts the column."""
+        return self.values(table, name)
+
+    @abstractmethod
+    def select(self, table: Any, names: Sequence[Any]) -> Any:
+        """The table of these columns."""
+
+    @abstractmethod
+    def take(self, table: Any, rows: Rows) -> Any:
+        """The table of these rows."""
+
+    @abstractmethod
+    def concat(self, tables: Sequence[Any]) -> Any:
+        """The rows of all tables, one after the other."""
+
+    @abstractmethod
+    def pick(self, table: Any, name: Any, rows: Rows) -> Any:
+        """These elements of a column; null for row -1."""
+
+    @abstractmethod
+    def append(self, first: Any, second: Any) -> Any:
+        """Two columns that `pick` made, one after the other."""
+
+    @abstractmethod
+    def column(self, array: Any, like: Any = None) -> Any:
+        """A column of an Arrow array; `like` is a column that `pick` made, whose kind of type it gets."""
+
+    @abstractmethod
+    def build(self, columns: Mapping[Any, Any]) -> Any:
+        """The table of these columns."""
+
+
+class _Arrow(Library):
+    name = "pyarrow"
+    nulls: Nulls = "last"
+    nan: Nan = "beside_null"
+    joins_nulls = False
+    groups_nulls = True
+
+    def columns(self, table: Any) -> list[Any]:
+        return list(table.schema.names)
+
+    def count(self, table: Any) -> int:
+        return int(table.num_rows)
+
+    def values(self, table: Any, name: Any) -> Any:
+        return table.column(name)
+
+    def select(self, table: Any, names: Sequence[Any]) -> Any:
+        return table.select(list(names))
+
+    def take(self, table: Any, rows: Rows) -> Any:
+        return take_rows(table, rows)
+
+    def concat(self, tables: Sequence[Any]) -> Any:
+        first = tables[0]
+        as_tables = [each if isinstance(each, pa.Table) else pa.Table.from_batches([each]) for each in tables]
+        try:
+            found = pa.concat_tables(as_tables).unify_dictionaries()
+        except pa.ArrowInvalid as error:
+            raise InvalidArgument(f"tables: their schemas differ: {_line(error)}", field="tables") from None
+        if isinstance(first, pa.Table):
+            return found
+        batches = found.combine_chunks().to_batches()
+        return batches[0] if batches else first
+
+    def pick(self, table: Any, name: Any, rows: Rows) -> Any:
+        found = table.column(name)
+        found = found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
+        return take_column(found, rows, holes=True)
+
+    def append(self, first: Any, second: Any) -> Any:
+        schemas = [pa.schema([("key", each.type)]) for each in (first, second)]
+        type_ = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        return pa.chunked_array([*first.cast(type_).chunks, *second.cast(type_).chunks], type_)
+
+    def column(self, array: Any, like: Any = None) -> Any:
+        return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+
+    def build(self, columns: Mapping[Any, Any]) -> Any:
+        return pa.table(dict(columns))
+
+
+class _Polars(Library):
+    name = "polars"
+    nulls: Nulls = "first"
+    nan: Nan = "greatest"
+    joins_nulls = False
+    groups_nulls = True
+
+    def __init__(self) -> None:
+        self._polars = sys.modules["polars"]
+
+    def columns(self, table: Any) -> list[Any]:
+        return list(table.columns)
+
+    def values(self, table: Any, name: Any) -> Any:
+        return _arrow_of(name, table.get_column(name))
+
+    def key(self, table: Any, name: Any) -> Any:
+        column = table.get_column(name)
+        return _arrow_of(name, column.to_physical() if column.dtype == self._polars.Enum else column)
+
+    def select(self, table: Any, names: Sequence[Any]) -> Any:
+        return table.select(list(names))
+
+    def take(self, table: Any, rows: Rows) -> Any:
+        return table[rows]
+
+    def concat(self, tables: Sequence[Any]) -> Any:
+        try:
+            return self._polars.concat(list(tables), how="vertical")
+        except (self._polars.exceptions.PolarsError, TypeError) as error:
+            raise InvalidArgument(f"tables: their columns differ: {_line(error)}", field="tables") from None
+
+    def pick(self, table: Any, name: Any, rows: Rows) -> Any:
+        indices = self._polars.Series(rows)
+        if rows.size and rows.min() < 0:
+            indices = indices.replace(-1, None)
+        return table.get_column(name).gather(indices)
+
+    def append(self, first: Any, second: Any) -> Any:
+        frames = [first.alias("key").to_frame(), second.alias("key").to_frame()]
+        return self._polars.concat(frames, how="vertical_relaxed").get_column("key")
+
+    def column(self, array: Any, like: Any = None) -> Any:
+        made = self._polars.from_arrow(array)
+        return made if like is None else made.cast(like.dtype)
+
+    def build(self, columns: Mapping[Any, Any]) -> Any:
+        return self._polars.DataFrame([column.alias(name) for name, column in columns.items()])
+
+
+class _Pandas(Library):
+    name = "pandas"
+    nulls: Nulls = "last"
+    nan: Nan = "null"
+    joins_nulls = True
+    groups_nulls = False
+
+    def __init__(self) -> None:
+        self._pandas = sys.modules["pandas"]
+
+    def columns(self, table: Any) -> list[Any]:
+        return list(table.columns)
+
+    def values(self, table: Any, name: Any) -> Any:
+        return _arrow_of(name, table[name])
+
+    def key(self, table: Any, name: Any) -> Any:
+        column = table[name]
+        if isinstance(column.dtype, self._pandas.CategoricalDtype):  # pandas sorts it in the order of its categories
+            codes = column.cat.codes.to_numpy()
+            return pa.array(codes, mask=codes < 0)
+        return _arrow_of(name, column)
+
+    def select(self, table: Any, names: Sequence[Any]) -> Any:
+        return table[list(names)]
+
+    def take(self, table: Any, rows: Rows) -> Any:
+        return table.take(rows)
+
+    def concat(self, tables: Sequence[Any]) -> Any:
+        names = self.columns(tables[0])
+        for at, each in enumerate(tables):
+            if self.columns(each) != names:
+                text = f"tables[{at}]: its columns are {listed(self.columns(each))}, those of tables[0] {listed(names)}"
+                raise InvalidArgument(text, field=f"tables[{at}]")
+        return self._pandas.concat(list(tables))
+
+    def pick(self, table: Any, name: Any, rows: Rows) -> Any:
+        column = table[name]
+        if rows.size and rows.min() < 0:
+            found = self._pandas.api.extensions.take(column.array, rows, allow_fill=True)
+        else:
+            found = column.array.take(rows)
+        return self._pandas.Series(found)
+
+    def append(self, first: Any, second: Any) -> Any:
+        return self._pandas.concat([first, second], ignore_index=True)
+
+    def column(self, array: Any, like: Any = None) -> Any:
+        pandas = self._pandas
+        if like is not None and isinstance(like.dtype, pandas.ArrowDtype):
+            return pandas.Series(array, dtype=pandas.ArrowDtype(array.type))
+        made = array.to_pandas()
+        if like is not None and hasattr(like.dtype, "numpy_dtype"):  # its nullable numbers
+            return pandas.Series(pandas.array(made, dtype=None)).convert_dtypes(convert_integer=False)
+        return made if isinstance(made, pandas.Series) else pandas.Series(made)
+
+    def build(self, columns: Mapping[Any, Any]) -> Any:
+        return self._pandas.DataFrame(dict(columns), copy=False)
+
+
+def _line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _arrow_of(name: Any, column: Any) -> Any:
+    """A column of pandas or polars as an Arrow array; NaN of NumPy's floats stay NaN.
+
+    Raises:
+        TypeError: its elements are of no type of Arrow.
+    """
+    try:
+        if hasattr(column, "to_arrow"):
+            if str(column.dtype) == "Object":
+                raise TypeError("its elements are Python objects")
+            return column.to_arrow()
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiubmM":
+            return pa.array(column.to_numpy())
+        return pa.array(column, from_pandas=True)
+    except (pa.ArrowException, TypeError) as error:
+        raise TypeError(f"column {name!r} is of {column.dtype}, which Arrow cannot hold: {_line(error)}") from None
+
+
+def listed(names: Iterable[Any]) -> str:
+    """Names for a message."""
+    return ", ".join(map(repr, names)) or "none"
+
+
+def _is_frame(table: Any, library: str) -> bool:
+    return any(
+        base.__name__ == "DataFrame" and base.__module__.partition(".")[0] == library for base in type(table).__mro__
+    )
+
+
+def library_of(argument: str, table: Any) -> tuple[Library, Any]:
+    """The library of a table, and the table; one that only gives a stream of Arrow becomes a pyarrow.Table.
+
+    Raises:
+        TypeError: it is no table.
+    """
+    if isinstance(table, (pa.Table, pa.RecordBatch)):
+        return _Arrow(), table
+    if _is_frame(table, "pandas"):
+        return _Pandas(), table
+    if _is_frame(table, "polars"):
+        return _Polars(), table
+    kind = type(table).__name__
+    if kind == "LazyFrame":
+        raise TypeError(f"{argument}: is a LazyFrame; pass frame.collect()")
+    if hasattr(table, "__arrow_c_stream__") and kind not in ("Series", "ChunkedArray"):
+        try:
+            return _Arrow(), pa.table(table)
+        except pa.ArrowInvalid as error:
+            raise TypeError(f"{argument}: its stream of Arrow is no table: {_line(error)}") from None
+    raise TypeError(
+        f"{argument}: is of type {kind}; pass a table of pandas, polars or pyarrow, or one with __arrow_c_stream__"
+    )
+
+
+def check_columns(argument: str, names: Sequence[Any], columns: Sequence[Any]) -> None:
+    """Refuses names that are not those of exactly one column each.
+
+    Raises:
+        InvalidArgument: a name is of no column, or of several, or is given twice.
+    """
+    for at, name in enumerate(names):
+        found = sum(1 for each in columns if type(each) is type(name) and each == name)
+        if found == 0:
+            close = (
+                difflib.get_close_matches(name, [each for each in columns if isinstance(each, str)], n=1)
+                if (isinstance(name, str))
+                else []
+            )
+            advice = f"did you mean {close[0]!r}?" if close else f"the columns are {listed(columns)}"
+            raise InvalidArgument(f"{argument}: no column {name!r}; {advice}", field=argument)
+        if found > 1:
+            raise InvalidArgument(f"{argument}: {found} columns have the name {name!r}; rename them", field=argument)
+        if name in names[:at]:
+            raise InvalidArgument(f"{argument}: {name!r} is there twice", field=argument)
+
+
+def key_table(library: Library, table: Any, names: Sequence[Any], by_value: bool = False) -> Any:
+    """The key columns as a table of Arrow, under the names "0", "1" and so on.
+
+    Args:
+        library: the table's.
+        table: the table.
+        names: the keys.
+        by_value: columns as their values rather than as the library sorts them.
+
+    Raises:
+        TypeError: a column has no order.
+    """
+    found = {}
+    for at, name in enumerate(names):
+        column = library.values(table, name) if by_value else library.key(table, name)
+        check_type(str(name), column.type)
+        found[str(at)] = column
+    return pa.table(found)

@@ -1,0 +1,184 @@
+"""Sorts and merges of tables: the server orders the keys, and this process takes the rows in that order."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from corank._elements import whole
+from corank._errors import InvalidArgument
+from corank._frames import Library, Rows, check_columns, key_table, library_of, listed
+from corank._key_digits import NANS, Order, held_type
+from corank._table_order import merge_order, sort_order
+from corank._typed import ArrayOperators
+
+_PLACES = ("first", "last")
+
+
+class _Calls:
+    """A client whose operators have the options of one table operation, and its deadline all together."""
+
+    def __init__(self, client: ArrayOperators, options: Mapping[str, Any]) -> None:
+        self._client, self._options = client, dict(options)
+        deadline = options.get("deadline")
+        is_number = isinstance(deadline, (int, float)) and not isinstance(deadline, bool) and deadline > 0
+        self._end = time.monotonic() + float(cast(float, deadline)) if is_number else None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._end is not None:  # a call with 1 ns raises DeadlineExceeded
+            self._options["deadline"] = max(self._end - time.monotonic(), 1e-9)
+        return functools.partial(getattr(self._client, name), **self._options)
+
+
+def calls_of(client: ArrayOperators, options: Mapping[str, Any]) -> ArrayOperators:
+    """The client, with the options of one table operation for every call."""
+    return cast(ArrayOperators, _Calls(client, options))
+
+
+def names_of(argument: str, given: Any) -> list[Any]:
+    """The columns that a caller named, one or several.
+
+    Raises:
+        InvalidArgument: there are none.
+    """
+    names = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not names:
+        raise InvalidArgument(f"{argument}: is empty; name one column or more", field=argument)
+    return names
+
+
+def _of_each(option: str, given: Any, names: Sequence[Any]) -> tuple[Any, ...]:
+    """An option of each key; one value is of all."""
+    if isinstance(given, (str, bool, np.bool_)):
+        return (given,) * len(names)
+    if not isinstance(given, (list, tuple, np.ndarray)):
+        raise TypeError(f"{option}: is of type {type(given).__name__}; pass one value, or a list of one for each key")
+    if len(given) != len(names):
+        raise InvalidArgument(f"{option}: {len(given)} values for {len(names)} keys", field=option)
+    return tuple(given)
+
+
+def order_by(library: Library, names: Sequence[Any], descending: Any, nulls: Any, nan: Any) -> Order:
+    """The order of rows of a key table, with the library's own places of nulls and NaN where they are None.
+
+    Raises:
+        InvalidArgument: an option does not fit the keys, or is none of its choices.
+    """
+    directions = _of_each("descending", descending, names)
+    places = _of_each("nulls", library.nulls if nulls is None else nulls, names)
+    for place in places:
+        if place not in _PLACES:
+            raise InvalidArgument(f"nulls: {place!r} is none of 'first', 'last'", field="nulls")
+    nan = library.nan if nan is None else nan
+    if nan not in NANS:
+        raise InvalidArgument(f"nan: {nan!r} is none of {', '.join(map(repr, NANS))}", field="nan")
+    keys = tuple(str(at) for at in range(len(names)))
+    return Order(keys, tuple(bool(each) for each in directions), places, nan)
+
+
+def argsort_by(
+    client: ArrayOperators,
+    table: Any,
+    keys: Any,
+    descending: Any,
+    nulls: Any,
+    nan: Any,
+    limit: int | None,
+) -> tuple[Library, Any, Rows]:
+    """The rows in order, with the library of the table and the table that they are of."""
+    library, table = library_of("table", table)
+    names = names_of("keys", keys)
+    check_columns("keys", names, library.columns(table))
+    order = order_by(library, names, descending, nulls, nan)
+    limit = None if limit is None else whole("limit", limit)
+    return library, table, sort_order(client, key_table(library, table, names), order, {}, limit)
+
+
+def sort_by(
+    client: ArrayOperators,
+    table: Any,
+    keys: Any,
+    descending: Any,
+    nulls: Any,
+    nan: Any,
+    limit: int | None,
+    columns: Any,
+) -> Any:
+    """The table in order."""
+    library, table, rows = argsort_by(client, table, keys, descending, nulls, nan, limit)
+    return library.take(_selected(library, table, columns), rows)
+
+
+def _selected(library: Library, table: Any, columns: Any) -> Any:
+    if columns is None:
+        return table
+    names = names_of("columns", columns)
+    check_columns("columns", names, library.columns(table))
+    return library.select(table, names)
+
+
+def merge_by(
+    client: ArrayOperators,
+    tables: Any,
+    keys: Any,
+    descending: Any,
+    nulls: Any,
+    nan: Any,
+    columns: Any,
+) -> Any:
+    """All rows of sorted tables in order."""
+    if not isinstance(tables, (list, tuple)):
+        raise TypeError(f"tables: is of type {type(tables).__name__}; pass a list of sorted tables")
+    if not tables:
+        raise InvalidArgument("tables: is empty; pass one sorted table or more", field="tables")
+    found = [library_of(f"tables[{at}]", table) for at, table in enumerate(tables)]
+    library = found[0][0]
+    for at, (each, _) in enumerate(found):
+        if each.name != library.name:
+            raise TypeError(f"tables[{at}]: is a table of {each.name}, tables[0] is one of {library.name}")
+    names = names_of("keys", keys)
+    of_keys = []
+    for at, (_, table) in enumerate(found):
+        check_columns("keys", names, library.columns(table))
+        try:
+            of_keys.append(key_table(library, table, names))
+        except TypeError as error:
+            raise TypeError(f"tables[{at}]: {error}") from None
+    order = order_by(library, names, descending, nulls, nan)
+    try:
+        rows = merge_order(client, of_one_schema("tables", of_keys, names), order, {})
+    except InvalidArgument as error:
+        if not error.field.startswith("tables["):
+            raise
+        text = f"{error.field}: not sorted by {listed(names)}; sort_by({error.field}, ...) in the same order first"
+        raise InvalidArgument(text, field=error.field, request_id=error.request_id) from None
+    return library.take(library.concat([_selected(library, table, columns) for _, table in found]), rows)
+
+
+def of_one_schema(argument: str, tables: Sequence[Any], names: Sequence[Any]) -> list[Any]:
+    """Key tables whose columns have types in common, to which they are converted.
+
+    Raises:
+        TypeError: a key is of types that do not compare.
+    """
+    schemas = [pa.schema([(field.name, _decoded(field.type)) for field in each.schema]) for each in tables]
+    try:
+        common = pa.unify_schemas(schemas, promote_options="permissive")
+        return [each if each.schema.equals(common) else each.cast(common) for each in tables]
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        for at, name in enumerate(names):
+            types = sorted({str(schema.field(at).type) for schema in schemas})
+            if len(types) > 1:
+                text = f"{argument}: key {name!r} is of types that do not compare: {', '.join(types)}"
+                raise TypeError(text) from None
+        raise
+
+
+def _decoded(type_: Any) -> Any:
+    held = held_type(type_)
+    return pa.large_string() if pa.types.is_string(held) or pa.types.is_string_view(held) else held

@@ -1,0 +1,206 @@
+"""Operators on tables of pandas, polars and Arrow. Arrow is loaded by the first call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corank._options import TableOptions, options_of
+from corank._typed import ArrayOperators
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+NullPlace = Literal["first", "last"]
+NanPlace = Literal["beside_null", "null", "greatest"]
+T = TypeVar("T")
+
+
+class TableOperators:
+    """Sorts, merges, joins and groups of tables; a chain does not take them.
+
+    The server compares keys and never sees other columns. Each method may make several calls.
+    """
+
+    def _calls(self, options: TableOptions) -> ArrayOperators:
+        """This client with the options of one table operation."""
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError as error:
+            raise ImportError("tables need pyarrow 20 or newer: pip install 'corank[tables]'") from error
+        from corank._table_sorts import calls_of
+
+        return calls_of(cast(ArrayOperators, self), cast("dict[str, Any]", options))
+
+    @options_of(TableOptions)
+    def sort_by(
+        self,
+        table: T,
+        keys: str | Sequence[str],
+        *,
+        descending: bool | Sequence[bool] = False,
+        nulls: NullPlace | Sequence[NullPlace] | None = None,
+        nan: NanPlace | None = None,
+        limit: int | None = None,
+        columns: str | Sequence[str] | None = None,
+        **options: Unpack[TableOptions],
+    ) -> T:
+        """Sorts the rows of a table by one or more columns. Stable in both directions.
+
+        Without nulls= and nan=, the result is that of the table's own library: `sort_values(kind="stable")` of pandas,
+        `sort(maintain_order=True)` of polars, `sort_by` of pyarrow. Strings compare byte by byte, as code points do;
+        ordered categories as their library orders them.
+
+        Args:
+            table: a DataFrame of pandas or polars, a Table or RecordBatch of pyarrow, or anything that has
+                `__arrow_c_stream__`.
+            keys: the column or columns to compare, the most significant first: numbers, bools, decimals, dates, times,
+                strings, binaries, and dictionaries of these.
+            descending: greatest first, in all keys or, as a sequence, in each.
+            nulls: "first" or "last", for all keys or, as a sequence, for each, whatever the direction. None: "last" for
+                pandas and pyarrow, "first" for polars.
+            nan: "null": NaN equals null; "beside_null": NaN comes between the numbers and the nulls; "greatest": NaN is
+                greater than every number. None: "null" for pandas, "beside_null" for pyarrow, "greatest" for polars.
+            limit: return only the first `limit` rows of the order.
+            columns: return only these columns; None: all.
+            **options: see CallOptions. The deadline limits all calls together.
+
+        Returns:
+            A table of the type of `table`; a pyarrow.Table for types that only have `__arrow_c_stream__`. Rows of
+            pandas keep the labels of their index.
+
+        Raises:
+            InvalidArgument: a key is no column, or an option does not fit the keys.
+            TypeError: `table` is no table, or a key has no order.
+            ImportError: pyarrow is missing.
+
+        Examples:
+            >>> import pyarrow
+            >>> table = pyarrow.table({"day": [2, 1, None, 1], "name": ["d", "b", "a", "c"]})
+            >>> client.sort_by(table, ["day", "name"], descending=[False, True])["name"].to_pylist()
+            ['c', 'b', 'd', 'a']
+        """
+        calls = self._calls(options)
+        from corank import _table_sorts as sorts
+
+        return cast(T, sorts.sort_by(calls, table, keys, descending, nulls, nan, limit, columns))
+
+    @options_of(TableOptions)
+    def argsort_by(
+        self,
+        table: Any,
+        keys: str | Sequence[str],
+        *,
+        descending: bool | Sequence[bool] = False,
+        nulls: NullPlace | Sequence[NullPlace] | None = None,
+        nan: NanPlace | None = None,
+        limit: int | None = None,
+        **options: Unpack[TableOptions],
+    ) -> NDArray[np.intp]:
+        """Finds the stable permutation that sorts the rows of a table.
+
+        Args:
+            table: as for `sort_by`.
+            keys: as for `sort_by`.
+            descending: as for `sort_by`.
+            nulls: as for `sort_by`.
+            nan: as for `sort_by`.
+            limit: return only the first `limit` rows of the order.
+            **options: see CallOptions. The deadline limits all calls together.
+
+        Returns:
+            Row numbers from 0, whatever the index of pandas is.
+
+        Examples:
+            >>> import pyarrow
+            >>> client.argsort_by(pyarrow.table({"day": [2, None, 1]}), "day")
+            array([2, 0, 1])
+        """
+        calls = self._calls(options)
+        from corank import _table_sorts as sorts
+
+        return sorts.argsort_by(calls, table, keys, descending, nulls, nan, limit)[2]
+
+    @options_of(TableOptions)
+    def top_k(
+        self,
+        table: T,
+        k: int,
+        keys: str | Sequence[str],
+        *,
+        descending: bool | Sequence[bool] = True,
+        nulls: NullPlace | Sequence[NullPlace] = "last",
+        nan: NanPlace | None = None,
+        columns: str | Sequence[str] | None = None,
+        **options: Unpack[TableOptions],
+    ) -> T:
+        """Finds the k rows with the greatest keys, greatest first; of equal rows, the first ones.
+
+        Args:
+            table: as for `sort_by`.
+            k: how many rows to return, at most; 0 or more.
+            keys: as for `sort_by`.
+            descending: False: the rows with the least keys, least first. A sequence has one value for each key.
+            nulls: "last": rows with null keys are returned only if there are fewer than k others; "first": before all
+                others.
+            nan: as for `sort_by`.
+            columns: return only these columns; None: all.
+            **options: see CallOptions. The deadline limits all calls together.
+
+        Returns:
+            A table of the type of `table`, as `sort_by` returns it.
+
+        Examples:
+            >>> import pyarrow
+            >>> client.top_k(pyarrow.table({"day": [2, None, 1, 3]}), 2, "day")["day"].to_pylist()
+            [3, 2]
+        """
+        calls = self._calls(options)
+        from corank import _table_sorts as sorts
+        from corank._elements import whole
+
+        return cast(T, sorts.sort_by(calls, table, keys, descending, nulls, nan, whole("k", k), columns))
+
+    @options_of(TableOptions)
+    def merge_by(
+        self,
+        tables: Sequence[T],
+        keys: str | Sequence[str],
+        *,
+        descending: bool | Sequence[bool] = False,
+        nulls: NullPlace | Sequence[NullPlace] | None = None,
+        nan: NanPlace | None = None,
+        columns: str | Sequence[str] | None = None,
+        **options: Unpack[TableOptions],
+    ) -> T:
+        """Merges sorted tables into one. Stable: rows of an earlier table come first among equals.
+
+        Args:
+            tables: one table or more of one library and with the same columns, each sorted in the order that the other
+                arguments name.
+            keys: as for `sort_by`.
+            descending: as for `sort_by`.
+            nulls: as for `sort_by`.
+            nan: as for `sort_by`.
+            columns: return only these columns; None: all.
+            **options: see CallOptions. The deadline limits all calls together.
+
+        Returns:
+            A table of the type of `tables[0]`. Rows of pandas keep the labels of their index.
+
+        Raises:
+            InvalidArgument: a table is not sorted, or the columns differ.
+
+        Examples:
+            >>> import pyarrow
+            >>> tables = [pyarrow.table({"day": days}) for days in ([1, 4], [2, 3, None])]
+            >>> client.merge_by(tables, "day")["day"].to_pylist()
+            [1, 2, 3, 4, None]
+        """
+        calls = self._calls(options)
+        from corank import _table_sorts as sorts
+
+        return cast(T, sorts.merge_by(calls, tables, keys, descending, nulls, nan, columns))
