@@ -32,7 +32,7 @@ OPERATORS = [
 ]
 OPERATORS += ["run_length_encode", "scatter", "search", "sort", "sort_columns", "sort_columns_with_indices"]
 OPERATORS += ["sort_with_indices", "unique"]
-TABLES = ["argsort_by", "merge_by", "sort_by", "top_k"]
+TABLES = ["argsort_by", "group_by", "join_by", "merge_by", "sort_by", "top_k"]
 NOT_IN_CHAINS = {"combine_sets", "count_sets", "sort_columns", "sort_columns_with_indices"}
 OTHERS = ["address", "arrays", "chain", "close", "delete", "empty_shared", "health", "info", "share", "store"]
 OTHERS += ["stored", "submit"]

@@ -85,8 +85,10 @@ __all__ = [
     "expand",
     "gather",
     "group",
+    "group_by",
     "health",
     "info",
+    "join_by",
     "load_balance",
     "merge",
     "merge_by",
@@ -149,6 +151,8 @@ sort_by = _default.sort_by
 argsort_by = _default.argsort_by
 top_k = _default.top_k
 merge_by = _default.merge_by
+join_by = _default.join_by
+group_by = _default.group_by
 chain = _default.chain
 empty_shared = _default.empty_shared
 share = _default.share

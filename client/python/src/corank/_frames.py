@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from corank._arrow_rows import take_column, take_rows
 from corank._errors import InvalidArgument
-from corank._key_digits import Nan, Nulls, check_type
+from corank._key_digits import Nan, Nulls, check_type, held_type
 
 Rows = NDArray[np.intp]
 
@@ -70,8 +70,15 @@ class Library(ABC):
         """Two columns that `pick` made, one after the other."""
 
     @abstractmethod
-    def column(self, array: Any, like: Any = None) -> Any:
-        """A column of an Arrow array; `like` is a column that `pick` made, whose kind of type it gets."""
+    def again(self, column: Any, rows: Rows) -> Any:
+        """These elements of a column that `pick` or `append` made."""
+
+    @abstractmethod
+    def column(self, array: Any, table: Any, name: Any, exact: bool) -> Any:
+        """A column of an Arrow array that was made of column `name` of a table; None: of no column.
+
+        With `exact`, it gets the type of that column.
+        """
 
     @abstractmethod
     def build(self, columns: Mapping[Any, Any]) -> Any:
@@ -118,12 +125,17 @@ class _Arrow(Library):
         return take_column(found, rows, holes=True)
 
     def append(self, first: Any, second: Any) -> Any:
-        schemas = [pa.schema([("key", each.type)]) for each in (first, second)]
-        type_ = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        type_ = first.type
+        if second.type != type_:
+            schemas = [pa.schema([("key", held_type(each.type))]) for each in (first, second)]
+            type_ = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
         return pa.chunked_array([*first.cast(type_).chunks, *second.cast(type_).chunks], type_)
 
-    def column(self, array: Any, like: Any = None) -> Any:
-        return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
+    def again(self, column: Any, rows: Rows) -> Any:
+        return take_column(column, rows)
+
+    def column(self, array: Any, table: Any, name: Any, exact: bool) -> Any:
+        return pa.chunked_array([array.cast(table.column(name).type) if exact else array])
 
     def build(self, columns: Mapping[Any, Any]) -> Any:
         return pa.table(dict(columns))
@@ -171,9 +183,12 @@ class _Polars(Library):
         frames = [first.alias("key").to_frame(), second.alias("key").to_frame()]
         return self._polars.concat(frames, how="vertical_relaxed").get_column("key")
 
-    def column(self, array: Any, like: Any = None) -> Any:
+    def again(self, column: Any, rows: Rows) -> Any:
+        return column.gather(rows)
+
+    def column(self, array: Any, table: Any, name: Any, exact: bool) -> Any:
         made = self._polars.from_arrow(array)
-        return made if like is None else made.cast(like.dtype)
+        return made.cast(table.schema[name]) if exact else made
 
     def build(self, columns: Mapping[Any, Any]) -> Any:
         return self._polars.DataFrame([column.alias(name) for name, column in columns.items()])
@@ -218,23 +233,31 @@ class _Pandas(Library):
 
     def pick(self, table: Any, name: Any, rows: Rows) -> Any:
         column = table[name]
-        if rows.size and rows.min() < 0:
-            found = self._pandas.api.extensions.take(column.array, rows, allow_fill=True)
-        else:
-            found = column.array.take(rows)
-        return self._pandas.Series(found)
+        # With a hole, integers of NumPy become floats and bools objects, as in pandas' own joins.
+        has_holes = bool(rows.size and rows.min() < 0)
+        if not isinstance(column.dtype, np.dtype):
+            return self._pandas.Series(column.array.take(rows, allow_fill=has_holes))
+        return self._pandas.Series(self._pandas.api.extensions.take(column.to_numpy(), rows, allow_fill=has_holes))
 
     def append(self, first: Any, second: Any) -> Any:
         return self._pandas.concat([first, second], ignore_index=True)
 
-    def column(self, array: Any, like: Any = None) -> Any:
-        pandas = self._pandas
-        if like is not None and isinstance(like.dtype, pandas.ArrowDtype):
+    def again(self, column: Any, rows: Rows) -> Any:
+        return column.take(rows).reset_index(drop=True)
+
+    def column(self, array: Any, table: Any, name: Any, exact: bool) -> Any:
+        pandas, made = self._pandas, array.to_pandas()
+        if name is None:
+            return made
+        dtype = table[name].dtype
+        if exact:
+            return made.astype(dtype)
+        if isinstance(dtype, pandas.ArrowDtype):
             return pandas.Series(array, dtype=pandas.ArrowDtype(array.type))
-        made = array.to_pandas()
-        if like is not None and hasattr(like.dtype, "numpy_dtype"):  # its nullable numbers
-            return pandas.Series(pandas.array(made, dtype=None)).convert_dtypes(convert_integer=False)
-        return made if isinstance(made, pandas.Series) else pandas.Series(made)
+        if hasattr(dtype, "numpy_dtype"):  # a nullable one of pandas
+            nullable = {"int64": "Int64", "uint64": "UInt64", "double": "Float64"}[str(array.type)]
+            return made.astype(nullable)
+        return made
 
     def build(self, columns: Mapping[Any, Any]) -> Any:
         return self._pandas.DataFrame(dict(columns), copy=False)

@@ -106,7 +106,7 @@ class _StringDigit(Digit):
         ]
 
 
-def _one_array(column: Any) -> Any:
+def one_array(column: Any) -> Any:
     """A column as one array; strings with 64-bit offsets, because all of them may exceed 2 GiB."""
     type_ = held_type(column.type)
     if type_ != column.type:
@@ -239,7 +239,7 @@ def _digits_of_column(array: Any, descending: bool, nulls: Nulls, nan: Nan) -> I
         if pa.types.is_decimal(array.type):
             codes = _codes_of_decimals(array)
         else:
-            of_numbers, is_nan = _codes_of_numbers(array if is_null is None else array.fill_null(_zero(array.type)))
+            of_numbers, is_nan = _codes_of_numbers(array if is_null is None else array.fill_null(zero_of(array.type)))
             codes = [of_numbers]
         if is_nan is not None and nan == "greatest":
             codes[0] = np.where(is_nan, ~np.uint64(0), codes[0])
@@ -255,7 +255,8 @@ def _digits_of_column(array: Any, descending: bool, nulls: Nulls, nan: Nan) -> I
     yield from found
 
 
-def _zero(type_: Any) -> Any:
+def zero_of(type_: Any) -> Any:
+    """The number, date or time that is 0."""
     if _width_of_time(type_):
         return pa.scalar(0, pa.int32() if _width_of_time(type_) == 32 else pa.int64()).cast(type_)
     return pa.scalar(False if pa.types.is_boolean(type_) else 0).cast(type_)
@@ -264,7 +265,7 @@ def _zero(type_: Any) -> Any:
 def digits(table: Any, order: Order) -> Iterator[Digit]:
     """The digits of the rows of a table, most significant first, each made when it is asked for."""
     for name, descending, nulls in zip(order.keys, order.descending, order.nulls):
-        yield from _digits_of_column(_one_array(table.column(name)), descending, nulls, order.nan)
+        yield from _digits_of_column(one_array(table.column(name)), descending, nulls, order.nan)
 
 
 def direct_keys(column: Any, descending: bool, nulls: Nulls, nan: Nan) -> NDArray[Any] | None:
@@ -274,7 +275,7 @@ def direct_keys(column: Any, descending: bool, nulls: Nulls, nan: Nan) -> NDArra
     """
     if not is_number(held_type(column.type)):
         return None
-    array = _one_array(column)
+    array = one_array(column)
     if array.null_count:
         return None
     keys = numbers_of(array)

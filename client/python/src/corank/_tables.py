@@ -14,7 +14,10 @@ from corank._typed import ArrayOperators
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from corank._table_groups import TableGroups
+
 NullPlace = Literal["first", "last"]
+JoinHow = Literal["inner", "left", "right", "full", "semi", "anti"]
 NanPlace = Literal["beside_null", "null", "greatest"]
 T = TypeVar("T")
 
@@ -204,3 +207,92 @@ class TableOperators:
         from corank import _table_sorts as sorts
 
         return cast(T, sorts.merge_by(calls, tables, keys, descending, nulls, nan, columns))
+
+    @options_of(TableOptions)
+    def join_by(
+        self,
+        left: T,
+        right: T,
+        on: str | Sequence[str] | None = None,
+        *,
+        left_on: str | Sequence[str] | None = None,
+        right_on: str | Sequence[str] | None = None,
+        how: JoinHow = "inner",
+        suffix: str = "_right",
+        nulls_equal: bool | None = None,
+        **options: Unpack[TableOptions],
+    ) -> T:
+        """Joins two tables by equal keys.
+
+        Args:
+            left: as `table` for `sort_by`.
+            right: a table of the same library.
+            on: the key column or columns, if their names are the same on both sides.
+            left_on: the keys of the left side, in place of `on`.
+            right_on: the keys of the right side, as many.
+            how: "inner": pairs of rows with equal keys; "left": also rows of the left without a match, with nulls for
+                the right; "right": the reverse; "full": both; "semi": rows of the left that have a match, once each;
+                "anti": rows of the left that have none.
+            suffix: what the names of columns of the right get that are also names of the left.
+            nulls_equal: whether null keys equal each other. None: True for pandas, False for polars and pyarrow. NaN
+                equals NaN in all three; in pandas it is null.
+            **options: see CallOptions. The deadline limits all calls together.
+
+        Returns:
+            A table of the type of `left`: its columns, and then the columns of the right but for the keys. Rows come in
+            the order of the left and, for one row of it, in the order of the right; with "right" it is the reverse, and
+            with "full" rows of the right without a match come last. A frame of pandas gets an index that counts from 0;
+            with "semi" and "anti" it keeps its labels.
+
+        Raises:
+            InvalidArgument: a key is no column, or two columns of the result would have one name.
+            TypeError: keys are of types that do not compare.
+
+        Examples:
+            >>> import pyarrow
+            >>> sales = pyarrow.table({"city": ["Oslo", "Voss", "Oslo"], "amount": [10, 20, 30]})
+            >>> cities = pyarrow.table({"city": ["Bodø", "Oslo"], "county": ["Nordland", "Oslo"]})
+            >>> client.join_by(sales, cities, "city").to_pylist()[1]
+            {'city': 'Oslo', 'amount': 30, 'county': 'Oslo'}
+        """
+        calls = self._calls(options)
+        from corank import _table_joins as joins
+
+        return cast(T, joins.join_by(calls, left, right, on, left_on, right_on, how, suffix, nulls_equal))
+
+    @options_of(TableOptions)
+    def group_by(
+        self,
+        table: T,
+        keys: str | Sequence[str],
+        *,
+        descending: bool | Sequence[bool] = False,
+        nulls: NullPlace | Sequence[NullPlace] | None = None,
+        nan: NanPlace | None = None,
+        drop_nulls: bool | None = None,
+        **options: Unpack[TableOptions],
+    ) -> TableGroups[T]:
+        """Groups the rows of a table by equal keys. The calls come with `agg` of what it returns.
+
+        Args:
+            table: as for `sort_by`.
+            keys: as for `sort_by`. Null keys equal each other, and so do NaNs.
+            descending: the order of the groups, as for `sort_by`.
+            nulls: as for `sort_by`.
+            nan: as for `sort_by`.
+            drop_nulls: leave out rows with a null key. None: True for pandas, False for polars and pyarrow.
+            **options: see CallOptions. The deadline limits all calls together.
+
+        Returns:
+            Groups, whose `agg` reduces each of them to a row.
+
+        Examples:
+            >>> import pyarrow
+            >>> table = pyarrow.table({"city": ["Oslo", "Voss", "Oslo"], "amount": [10, 20, 30]})
+            >>> client.group_by(table, "city").agg(("amount", "sum"), rows="count").to_pydict()
+            {'city': ['Oslo', 'Voss'], 'amount_sum': [40, 20], 'rows': [2, 1]}
+        """
+        calls = self._calls(options)
+        from corank import _table_groups as groups
+
+        return groups.TableGroups(calls, table, keys, descending, nulls, nan, drop_nulls)

@@ -1,0 +1,343 @@
+"""Groups of the rows of a table and what they add up to: the server finds the groups by their keys."""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Sequence
+from typing import Any, Callable, Generic, NamedTuple, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from corank._arrow_rows import take_rows
+from corank._errors import InvalidArgument
+from corank._frames import Rows, check_columns, key_table, library_of
+from corank._key_digits import Order, check_type, direct_keys, held_type, is_number, numbers_of, one_array, zero_of
+from corank._table_joins import null_rows
+from corank._table_order import sort_groups
+from corank._table_sorts import names_of, order_by
+from corank._typed import ArrayOperators
+
+T = TypeVar("T")
+FUNCTIONS = ("count", "sum", "mean", "min", "max", "first", "last")
+_OF_SERVER = {"count": "counts", "sum": "sums", "mean": "sums", "min": "minima", "max": "maxima"}
+
+
+class Reduction(NamedTuple):
+    """One column of the result."""
+
+    out: Any
+    """Its name."""
+    column: Any
+    """The column that it is of; None: the rows themselves are counted."""
+    function: str
+
+
+def reductions(given: Sequence[Any], named: dict[str, Any]) -> list[Reduction]:
+    """What the arguments of `agg` ask for.
+
+    Raises:
+        TypeError: one is neither "count" nor a pair of a column and a function.
+        InvalidArgument: a function has no such name, or there are none.
+    """
+    asked = [(None, each) for each in given] + list(named.items())
+    out = []
+    for name, what in asked:
+        where = f"agg: {name}" if name else "agg"
+        is_pair = isinstance(what, (tuple, list)) and len(what) == 2
+        if not is_pair and what != "count":
+            raise TypeError(f"{where}: {what!r} is neither 'count' nor a pair such as ('amount', 'sum')")
+        column, function = what if is_pair else (None, "count")
+        if function not in FUNCTIONS:
+            known = ", ".join(map(repr, FUNCTIONS))
+            raise InvalidArgument(f"{where}: {function!r} is none of {known}", field="agg")
+        out.append(Reduction(name or (f"{column}_{function}" if is_pair else "count"), column, function))
+    if not out:
+        raise InvalidArgument("agg: is empty; pass total=('amount', 'sum') or rows='count'", field="agg")
+    return out
+
+
+def goes_to_group(keys: Any, values: Sequence[Any], functions: Sequence[str]) -> bool:
+    """Whether the server's Group does all of it in one call, with the values beside the keys.
+
+    It takes one number without nulls as the key and reduces one array of numbers without nulls. A second array would
+    have it sort the keys again.
+
+    Args:
+        keys: the only key as an array for the server; None: there is no such array.
+        values: the columns to reduce, as arrays of Arrow.
+        functions: the functions.
+    """
+    if keys is None or len(values) > 1 or any(function not in _OF_SERVER for function in functions):
+        return False
+    if not values:
+        return True
+    (column,) = values
+    type_ = column.type
+    if column.null_count or not (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
+        return False
+    is_ordered = "min" in functions or "max" in functions  # the server takes NaN for the greatest number
+    return not (pa.types.is_floating(type_) and is_ordered and bool(np.isnan(numbers_of(one_array(column))).any()))
+
+
+class _Groups(NamedTuple):
+    """The rows of a table by groups."""
+
+    rows: Rows
+    """Group after group."""
+    starts: Rows
+    """Where each group begins in `rows`."""
+
+    @property
+    def counts(self) -> Rows:
+        return np.diff(self.starts, append=self.rows.size)
+
+    @property
+    def firsts(self) -> Rows:
+        return self.rows[self.starts]
+
+    def reduced(self, function: Any, values: NDArray[Any]) -> NDArray[Any]:
+        """One number for each group, of one for each of `rows`."""
+        made: NDArray[Any] = function.reduceat(values, self.starts) if self.starts.size else values[:0]
+        return made
+
+
+class TableGroups(Generic[T]):
+    """Rows of a table with equal keys; `agg` reduces them. Made by `group_by`."""
+
+    def __init__(
+        self,
+        client: ArrayOperators,
+        table: T,
+        keys: Any,
+        descending: Any,
+        nulls: Any,
+        nan: Any,
+        drop_nulls: bool | None,
+    ) -> None:
+        self._client = client
+        self._library, self._table = library_of("table", table)
+        self._names = names_of("keys", keys)
+        check_columns("keys", self._names, self._library.columns(self._table))
+        self._order = order_by(self._library, self._names, descending, nulls, nan)
+        self._keys = key_table(self._library, self._table, self._names)
+        self._drops = not self._library.groups_nulls if drop_nulls is None else bool(drop_nulls)
+
+    def __repr__(self) -> str:
+        return f"TableGroups({', '.join(map(repr, self._names))}; {self._library.count(self._table):,} rows)"
+
+    def agg(self, *reduced: Any, **named: Any) -> T:
+        """Reduces each group to one row.
+
+        Args:
+            *reduced: pairs (column, function), whose results are called COLUMN_FUNCTION, or "count".
+            **named: the same, with the name of the result: `total=("amount", "sum")`, `rows="count"`.
+
+        Functions leave nulls out: "count" counts the other values ("count" alone counts rows), "sum" is 0 and the
+        others are null where a group has no value. "first" and "last" go by the order of the table. "min" and "max"
+        take NaN only where there is nothing else, and "sum" and "mean" of NaN are NaN; in pandas NaN is null. Sums are
+        int64, uint64 or float64, or decimals of 38 digits; means are float64; other results have the column's type.
+
+        Returns:
+            A table with the key columns and one column for each function, a row for each group, in the order of the
+            keys. A frame of pandas has the keys as columns, and an index that counts from 0.
+
+        Raises:
+            InvalidArgument: a column or a function is not known, two results have one name, or a sum of integers does
+                not fit in 64 bits.
+            TypeError: a column has no sum or no order.
+        """
+        asked = reductions(reduced, named)
+        names = list(self._names)
+        for each in asked:
+            if each.column is not None:
+                check_columns("agg", [each.column], self._library.columns(self._table))
+            if each.out in names:
+                raise InvalidArgument(f"agg: two columns would be {each.out!r}; name one by NAME=(...)", field="agg")
+            names.append(each.out)
+        rows = self._kept_rows()
+        keys = self._keys if rows is None else take_rows(self._keys, rows)
+        columns = {
+            each.column: self._library.values(self._table, each.column) for each in asked if each.column is not None
+        }
+        for each in asked:
+            if each.column is not None:
+                _check(each, columns[each.column].type)
+        found = self._by_group(keys, columns, asked) if rows is None else None
+        firsts, made = found or self._by_sort(keys, columns, asked, rows)
+        out = {name: self._library.pick(self._table, name, firsts) for name in self._names}
+        out.update((each.out, column) for each, column in zip(asked, made))
+        return cast(T, self._library.build(out))
+
+    def _kept_rows(self) -> Rows | None:
+        """The rows that groups are made of; None: all."""
+        is_null = null_rows(self._keys, self._order) if self._drops else None
+        return None if is_null is None else np.flatnonzero(~is_null)
+
+    def _by_group(self, keys: Any, columns: dict[Any, Any], asked: Sequence[Reduction]) -> Any:
+        """The first rows and the results by the server's Group; None: it cannot."""
+        order, functions = self._order, [each.function for each in asked]
+        direct = None
+        if len(order.keys) == 1:
+            direct = direct_keys(keys.column(0), order.descending[0], order.nulls[0], order.nan)
+        if not goes_to_group(direct, list(columns.values()), functions) or keys.num_rows == 0:
+            return None
+        values = [numbers_of(one_array(column)) for column in columns.values()]
+        results = ["firsts", *dict.fromkeys(_OF_SERVER[each] for each in functions)]
+        if "sums" in results and "counts" not in results:
+            results.append("counts")
+        of_values = any(each in ("sums", "minima", "maxima") for each in results)
+        found = self._client.group(
+            cast(Any, direct),
+            values=values[0] if of_values else None,
+            results=cast(Any, results),
+            descending=order.descending[0],
+        )
+        made = []
+        for each in asked:
+            array: Any = getattr(found, _OF_SERVER[each.function])
+            if each.function == "mean":
+                array = array / found.counts
+            is_exact = each.function in ("min", "max")
+            source = None if each.function == "count" else each.column
+            made.append(self._library.column(pa.array(array), self._table, source, is_exact))
+        return found.firsts, made
+
+    def _by_sort(
+        self, keys: Any, columns: dict[Any, Any], asked: Sequence[Reduction], rows: Rows | None
+    ) -> tuple[Rows, list[Any]]:
+        """The first rows and the results; `keys` are of these rows, or of all."""
+        order, starts = sort_groups(self._client, keys, self._order, {})
+        groups = _Groups(order if rows is None else rows[order], starts)
+        made = []
+        for each in asked:
+            if each.column is None:
+                made.append(self._library.column(pa.array(groups.counts), self._table, None, False))
+                continue
+            column = columns[each.column]
+            if each.function in ("min", "max"):
+                column = self._library.key(self._table, each.column)
+            is_null = column.is_null(nan_is_null=self._library.nan == "null" and pa.types.is_floating(column.type))
+            is_value = ~np.asarray(is_null)[groups.rows]
+            if each.function in ("sum", "mean", "count"):
+                array = _added(each, column, groups, is_value)
+                source = None if each.function == "count" else each.column
+                made.append(self._library.column(array, self._table, source, False))
+                continue
+            if each.function in ("first", "last"):
+                places = _edge(groups, is_value, each.function == "last")
+            elif is_number(column.type):
+                places = _extreme(groups, column, is_value, each.function == "max")
+            else:
+                places = self._sorted_extreme(keys, column, rows, groups, each.function == "max")
+            made.append(self._library.pick(self._table, each.column, places))
+        return groups.firsts, made
+
+    def _sorted_extreme(self, keys: Any, column: Any, rows: Rows | None, groups: _Groups, greatest: bool) -> Rows:
+        """The row of the least or greatest value of each group, by one more sort; -1: it has no value."""
+        array = one_array(column)
+        if rows is not None:
+            array = array.take(pa.array(rows))
+        order = Order(
+            (*self._order.keys, "value"),
+            (*self._order.descending, greatest),
+            (*self._order.nulls, "last"),
+            self._order.nan,
+        )
+        found, _ = sort_groups(self._client, keys.append_column("value", array), order, {})
+        firsts = found[groups.starts]
+        is_null = np.asarray(array.is_null())[firsts]
+        return np.where(is_null, -1, firsts if rows is None else rows[firsts])
+
+
+def _check(asked: Reduction, type_: Any) -> None:
+    """Refuses a function that a column of this type does not have."""
+    types, held = pa.types, held_type(type_)
+    if asked.function in ("sum", "mean"):
+        is_addable = types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_)
+        if not (is_addable or types.is_decimal(type_)):
+            raise TypeError(f"agg: column {asked.column!r} is {type_}, which has no {asked.function}")
+    elif asked.function in ("min", "max"):
+        try:
+            check_type(str(asked.column), held)
+        except TypeError:
+            raise TypeError(f"agg: column {asked.column!r} is {type_}, which has no {asked.function}") from None
+
+
+def _edge(groups: _Groups, is_value: NDArray[np.bool_], last: bool) -> Rows:
+    """The row of the first or last value of each group; -1: it has none."""
+    places = np.arange(groups.rows.size)
+    if last:
+        found = groups.reduced(np.maximum, np.where(is_value, places, -1))
+        return np.where(found < 0, -1, groups.rows[found])
+    found = groups.reduced(np.minimum, np.where(is_value, places, places.size))
+    return np.where(found == places.size, -1, groups.rows[np.minimum(found, max(places.size - 1, 0))])
+
+
+def _filled(column: Any, groups: _Groups) -> NDArray[Any]:
+    """The numbers of a column by groups, 0 for null."""
+    array = one_array(column)
+    return numbers_of(array.fill_null(zero_of(array.type)) if array.null_count else array)[groups.rows]
+
+
+def _extreme(groups: _Groups, column: Any, is_value: NDArray[np.bool_], greatest: bool) -> Rows:
+    """The row of the least or greatest number of each group; -1: it has none."""
+    values = _filled(column, groups)
+    if values.dtype.kind == "b":
+        values = values.astype(np.uint8)
+    is_float = values.dtype.kind == "f"
+    if is_float:
+        rest: Any = np.nan
+        function: Callable[..., Any] = np.fmax if greatest else np.fmin
+    else:
+        rest = np.iinfo(values.dtype).min if greatest else np.iinfo(values.dtype).max
+        function = np.maximum if greatest else np.minimum
+    best = np.repeat(groups.reduced(function, np.where(is_value, values, values.dtype.type(rest))), groups.counts)
+    is_best = values == best
+    if is_float:
+        is_best |= np.isnan(values) & np.isnan(best)
+    return _edge(groups, is_best & is_value, last=False)
+
+
+def _added(asked: Reduction, column: Any, groups: _Groups, is_value: NDArray[np.bool_]) -> Any:
+    """The counts, sums or means of a column, as an array of Arrow."""
+    counts = groups.reduced(np.add, is_value.astype(np.int64))
+    if asked.function == "count":
+        return pa.array(counts)
+    if pa.types.is_decimal(column.type):
+        sums = _decimal_sums(column, groups, is_value)
+        if asked.function == "mean":
+            return pa.array([None if n == 0 else float(each / int(n)) for each, n in zip(sums, counts)], pa.float64())
+        return pa.array(sums, pa.decimal128(38, column.type.scale))
+    added = _sums(asked, np.where(is_value, _filled(column, groups), 0), groups)
+    if asked.function == "sum":
+        return pa.array(added)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return pa.array(added / counts, mask=counts == 0)
+
+
+def _sums(asked: Reduction, values: NDArray[Any], groups: _Groups) -> NDArray[Any]:
+    """Exact sums of integers in 64 bits; sums of floats in float64."""
+    if values.dtype.kind == "f":
+        return groups.reduced(np.add, values.astype(np.float64))
+    wide = values.astype(np.uint64 if values.dtype.kind == "u" else np.int64)
+    most = max(abs(int(wide.max(initial=0))), abs(int(wide.min(initial=0))))
+    if most * int(groups.counts.max(initial=0)) > np.iinfo(wide.dtype).max:
+        high = groups.reduced(np.add, wide >> 32).astype(object)
+        low = groups.reduced(np.add, wide & 0xFFFFFFFF).astype(object)
+        limits = np.iinfo(wide.dtype)
+        exact = [int(top) * 2**32 + int(rest) for top, rest in zip(high, low)]
+        if any(not limits.min <= each <= limits.max for each in exact):
+            text = f"agg: a sum of column {asked.column!r} does not fit in 64 bits; convert the column to floats"
+            raise InvalidArgument(text, field="agg")
+    return groups.reduced(np.add, wide)
+
+
+def _decimal_sums(column: Any, groups: _Groups, is_value: NDArray[np.bool_]) -> list[decimal.Decimal]:
+    scale = column.type.scale
+    with decimal.localcontext() as context:
+        context.prec = 80
+        units = np.array([int(each.scaleb(scale)) if each is not None else 0 for each in column.to_pylist()], object)
+        sums = groups.reduced(np.add, np.where(is_value, units[groups.rows], 0)) if units.size else units
+        return [decimal.Decimal(int(each)).scaleb(-scale) for each in sums]

@@ -1,0 +1,236 @@
+"""group_by beside the groups of pandas, polars and pyarrow, and beside loops over the rows."""
+
+from __future__ import annotations
+
+import decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+import corank
+
+pa = pytest.importorskip("pyarrow")
+
+from table_cases import OF_POLARS, TYPES, column, expected, plain, tables  # noqa: E402
+
+from corank._table_groups import FUNCTIONS, goes_to_group  # noqa: E402
+
+ADDABLE = [pa.int8(), pa.int64(), pa.uint16(), pa.float32(), pa.float64(), pa.bool_(), pa.decimal128(30, 4)]
+
+
+def small(rng: np.random.Generator, type_: Any, count: int) -> Any:
+    """Values whose sums fit into 64 bits."""
+    numbers = rng.integers(0, 100, count)
+    values = (numbers % 2 == 0) if pa.types.is_boolean(type_) else numbers
+    made = pa.array(values).cast(type_) if not pa.types.is_decimal(type_) else pa.array(numbers).cast(type_)
+    mask = rng.random(count) < float(rng.choice([0, 0.3, 0.9]))
+    return made.take(pa.array(np.arange(count), mask=mask))
+
+
+def looped(table: Any, names: list[str], value: str, function: str) -> dict[Any, Any]:
+    """The function of each group, by a loop over the rows."""
+    found: dict[Any, list[Any]] = {}
+    for row in zip(*(table[name].to_pylist() for name in [*names, value])):
+        key = tuple("NaN" if isinstance(each, float) and np.isnan(each) else each for each in row[:-1])
+        found.setdefault(key, []).append(row[-1])
+    out: dict[Any, Any] = {}
+    for key, everything in found.items():
+        values = [each for each in everything if each is not None]
+        if function == "count":
+            out[key] = len(values)
+        elif function == "sum":
+            out[key] = sum(values)
+        elif not values:
+            out[key] = None
+        elif function == "mean":
+            out[key] = float(sum(values)) / len(values)
+        elif function in ("first", "last"):
+            out[key] = values[0 if function == "first" else -1]
+        else:
+            numbers = [each for each in values if each == each] or values
+            out[key] = min(numbers) if function == "min" else max(numbers)
+    return out
+
+
+def as_dict(found: Any, names: list[str], out: str) -> dict[Any, Any]:
+    rows = zip(*(found[name].to_pylist() for name in [*names, out]))
+    return {tuple("NaN" if isinstance(e, float) and np.isnan(e) else e for e in row[:-1]): row[-1] for row in rows}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_sums_and_means_are_those_of_the_rows(any_client: corank.Client, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    table, names, descending = tables(rng, int(rng.choice([0, 1, 30, 300])))
+    type_ = ADDABLE[int(rng.integers(len(ADDABLE)))]
+    table = table.append_column("v", small(rng, type_, table.num_rows))
+    found = any_client.group_by(table, names, descending=descending).agg(
+        ("v", "sum"), ("v", "mean"), "count", valid=("v", "count")
+    )
+    assert found.column_names == [*names, "v_sum", "v_mean", "count", "valid"]
+    for out, function in [("v_sum", "sum"), ("v_mean", "mean"), ("valid", "count")]:
+        assert as_dict(found, names, out) == pytest.approx(looped(table, names, "v", function)), (table.schema, out)
+    assert sum(found["count"].to_pylist()) == table.num_rows
+    rows = expected(found, names, descending, "last")
+    assert rows.tolist() == list(range(found.num_rows)), "groups come in the order of their keys"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_extremes_and_edges_are_those_of_the_rows(any_client: corank.Client, seed: int) -> None:
+    rng = np.random.default_rng(1000 + seed)
+    keys = [TYPES[int(at)] for at in rng.integers(0, len(TYPES), int(rng.integers(1, 3)))]
+    count = int(rng.choice([1, 30, 200]))
+    names = [f"k{at}" for at in range(len(keys))]
+    table = pa.table({name: column(rng, type_, count, True) for name, type_ in zip(names, keys)})
+    value = TYPES[int(rng.integers(len(TYPES)))]
+    table = table.append_column("v", column(rng, value, count, bool(rng.integers(2))))
+    found = any_client.group_by(table, names).agg(
+        low=("v", "min"), high=("v", "max"), first=("v", "first"), last=("v", "last")
+    )
+    for out, function in [("low", "min"), ("high", "max"), ("first", "first"), ("last", "last")]:
+        assert found[out].type == value
+        mine, theirs = as_dict(found, names, out), looped(table, names, "v", function)
+        assert mine == pytest.approx(theirs, nan_ok=True) if pa.types.is_floating(value) else mine == theirs, table
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_groups_of_polars_are_those_of_polars(any_client: corank.Client, seed: int) -> None:
+    polars, testing = pytest.importorskip("polars"), pytest.importorskip("polars.testing")
+    rng = np.random.default_rng(2000 + seed)
+    table, names, _ = tables(rng, 200, OF_POLARS)
+    table = table.append_column("v", small(rng, [pa.int64(), pa.float64()][seed % 2], 200))
+    frame = polars.from_arrow(table)
+    col = polars.col
+    of_polars = frame.group_by(names, maintain_order=True).agg(
+        col("v").sum().alias("sum"),
+        col("v").mean().alias("mean"),
+        col("v").min().alias("min"),
+        col("v").max().alias("max"),
+        col("v").count().cast(polars.Int64).alias("count"),
+        col("v").drop_nulls().first().alias("first"),
+        polars.len().cast(polars.Int64).alias("rows"),
+    )
+    functions = {name: ("v", name) for name in ("sum", "mean", "min", "max", "count", "first")}
+    found = any_client.group_by(frame, names).agg(**functions, rows="count")
+    testing.assert_frame_equal(found, of_polars.sort(names, maintain_order=True))
+
+
+@pytest.mark.parametrize("backend", ["numpy", "nullable", "arrow"])
+@pytest.mark.parametrize("seed", range(10))
+def test_groups_of_pandas_are_those_of_pandas(any_client: corank.Client, seed: int, backend: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(3000 + seed)
+    types = [pa.int64(), pa.string(), pa.timestamp("us"), pa.uint16()]
+    names = ["k0", "k1"][: 1 + seed % 2]
+    table = pa.table({name: column(rng, types[int(rng.integers(4))], 200, True) for name in names})
+    table = table.append_column("v", small(rng, [pa.int64(), pa.float64()][seed % 2], 200))
+    frame = table.to_pandas(types_mapper=pandas.ArrowDtype if backend == "arrow" else None)
+    frame = frame.convert_dtypes() if backend == "nullable" else frame
+    drops = bool(rng.integers(2))
+    functions = {name: ("v", name) for name in FUNCTIONS}
+    theirs = frame.groupby(names, as_index=False, dropna=drops, sort=True).agg(**functions)
+    found = any_client.group_by(frame, names, drop_nulls=drops).agg(**functions)
+    pandas.testing.assert_frame_equal(found, theirs, check_dtype=False)
+    assert found[names].dtypes.equals(frame[names].dtypes)
+    for name in ("min", "max", "first", "last"):
+        assert found[name].dtype == frame["v"].dtype
+    assert any_client.group_by(frame, names).agg(n="count")["n"].sum() == len(frame.dropna(subset=names))
+
+
+@pytest.mark.parametrize("type_", [pa.int64(), pa.string(), pa.float64()], ids=str)
+def test_groups_of_pyarrow_are_those_of_pyarrow(any_client: corank.Client, type_: Any) -> None:
+    rng = np.random.default_rng(9)
+    table = pa.table({"k": column(rng, type_, 300, True), "v": small(rng, pa.int64(), 300)})
+    if pa.types.is_floating(type_):  # pyarrow tells NaNs and zeros of other bits apart
+        table = table.set_column(0, "k", pa.array(rng.integers(0, 5, 300) / 2))
+    asked = [("v", "sum"), ("v", "mean"), ("v", "min"), ("v", "max"), ("v", "count"), ("v", "first")]
+    theirs = table.group_by("k", use_threads=False).aggregate(asked)
+    theirs = theirs.take(pa.array(expected(theirs, ["k"], [False], "last")))
+    found = any_client.group_by(table, "k").agg(*asked)
+    for name in found.column_names:
+        mine = found[name].to_pylist()
+        # The sum of nothing is 0 here, and null there.
+        assert mine == [0 if name == "v_sum" and each is None else each for each in theirs[name].to_pylist()], name
+
+
+def test_one_number_and_one_column_go_by_the_group_operator(any_client: corank.Client) -> None:
+    stats: list[corank.Stats] = []
+    table = pa.table({"k": [2, 1, 2], "v": [10, 20, 30], "w": [1.5, None, 2.5], "s": ["a", "b", "c"]})
+    groups = any_client.group_by(table, "k", on_stats=stats.append)
+    found = groups.agg(sum=("v", "sum"), mean=("v", "mean"), low=("v", "min"), high=("v", "max"), n="count")
+    assert found.to_pydict() == {
+        "k": [1, 2],
+        "sum": [20, 40],
+        "mean": [20.0, 20.0],
+        "low": [20, 10],
+        "high": [20, 30],
+        "n": [1, 2],
+    }
+    assert groups.agg(sum=("w", "sum")).to_pydict() == {"k": [1, 2], "sum": [0.0, 4.0]}
+    assert groups.agg(low=("s", "min")).to_pydict() == {"k": [1, 2], "low": ["b", "a"]}
+    assert [each.operator for each in stats][:2] == ["Group", "Sort"]
+
+
+def test_which_groups_the_server_reduces() -> None:
+    key = np.arange(3)
+    ints, floats = pa.chunked_array([[1, 2, 3]]), pa.chunked_array([[1.0, np.nan, 3.0]])
+    holed, texts = pa.chunked_array([[1, None]]), pa.chunked_array([["a"]])
+    for keys, values, functions, wanted in [
+        (key, [], ["count"], True),
+        (key, [ints], ["sum", "min", "max", "mean", "count"], True),
+        (key, [floats], ["sum", "mean"], True),
+        (None, [ints], ["sum"], False),
+        (key, [ints, floats], ["sum"], False),
+        (key, [ints], ["first"], False),
+        (key, [floats], ["max"], False),
+        (key, [holed], ["sum"], False),
+        (key, [texts], ["min"], False),
+    ]:
+        assert goes_to_group(keys, values, functions) is wanted, (values, functions)
+
+
+def test_sums_that_do_not_fit_are_refused(any_client: corank.Client) -> None:
+    most = 2**63 - 1
+    table = pa.table({"k": ["a", "a", "b"], "v": [most, -5, 7], "u": pa.array([2**64 - 1, 0, 1], pa.uint64())})
+    found = any_client.group_by(table, "k").agg(v=("v", "sum"), u=("u", "sum"))
+    assert found.to_pydict() == {"k": ["a", "b"], "v": [most - 5, 7], "u": [2**64 - 1, 1]}
+    for keys in (["a", "a"], [1, 1]):
+        with pytest.raises(corank.InvalidArgument, match="64 bits"):
+            any_client.group_by(pa.table({"k": keys, "v": [most, 1]}), "k").agg(("v", "sum"))
+
+
+def test_decimals_add_up_exactly(any_client: corank.Client) -> None:
+    values = [decimal.Decimal("99999999999999999999.99"), decimal.Decimal("0.01"), None]
+    table = pa.table({"k": [1, 1, 2], "v": pa.array(values, pa.decimal128(30, 2))})
+    found = any_client.group_by(table, "k").agg(("v", "sum"))
+    assert found["v_sum"].to_pylist() == [decimal.Decimal("100000000000000000000.00"), decimal.Decimal("0.00")]
+
+
+def test_ordered_categories_have_their_least(any_client: corank.Client) -> None:
+    pandas = pytest.importorskip("pandas")
+    sizes = pandas.Categorical(["S", "L", "M"], categories=["S", "M", "L"], ordered=True)
+    frame = pandas.DataFrame({"k": [1, 1, 2], "size": sizes})
+    found = any_client.group_by(frame, "k").agg(low=("size", "min"), high=("size", "max"))
+    assert found["low"].tolist() == ["S", "M"]
+    assert found["high"].tolist() == ["L", "M"]
+    assert found["low"].dtype == frame["size"].dtype
+
+
+def test_wrong_groups_say_what_to_change(any_client: corank.Client) -> None:
+    table = pa.table({"k": [1], "v": [1], "s": ["a"], "list": [[1]]})
+    groups: Any = any_client.group_by(table, "k")
+    assert repr(groups) == "TableGroups('k'; 1 rows)"
+    wrong: list[tuple[Any, type[Exception], str]] = [
+        (groups.agg, corank.InvalidArgument, "^agg: is empty; pass total="),
+        (lambda: groups.agg("v"), TypeError, "^agg: 'v' is neither 'count' nor a pair such as"),
+        (lambda: groups.agg(x=("v", "median")), corank.InvalidArgument, "^agg: x: 'median' is none of 'count', 'sum'"),
+        (lambda: groups.agg(("y", "sum")), corank.InvalidArgument, "^agg: no column 'y'; the columns are 'k', "),
+        (lambda: groups.agg(k="count"), corank.InvalidArgument, "^agg: two columns would be 'k'; name one by NAME"),
+        (lambda: groups.agg(("s", "sum")), TypeError, "^agg: column 's' is string, which has no sum$"),
+        (lambda: groups.agg(("list", "min")), TypeError, "^agg: column 'list' is list<.*, which has no min$"),
+        (lambda: any_client.group_by(table, "list"), TypeError, "^key: column 'list' is list<"),
+    ]
+    for call, error, text in wrong:
+        with pytest.raises(error, match=text):
+            call()
+    assert plain(groups.agg(("list", "first"))["list_first"]).to_pylist() == [[1]]

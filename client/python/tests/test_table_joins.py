@@ -1,0 +1,189 @@
+"""join_by beside the joins of pandas, polars and pyarrow, and beside loops over the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import corank
+
+pa = pytest.importorskip("pyarrow")
+
+from table_cases import OF_POLARS, column, plain  # noqa: E402
+
+KEY_TYPES = [type_ for type_ in OF_POLARS if not (pa.types.is_dictionary(type_) or pa.types.is_binary(type_))]
+HOWS = ["inner", "left", "right", "full", "semi", "anti"]
+
+
+def sides(rng: np.random.Generator, types: Any = KEY_TYPES, sizes: Any = (0, 1, 10, 40)) -> tuple[Any, Any, list[str]]:
+    """Two tables whose keys are drawn from the same few rows, with columns that number their rows."""
+    names = [f"k{at}" for at in range(int(rng.integers(1, 4)))]
+    pool = pa.table({n: column(rng, types[int(rng.integers(len(types)))], 12, bool(rng.integers(2))) for n in names})
+    out = []
+    for number in ("l", "r"):
+        rows = rng.integers(0, 12, int(rng.choice(sizes)))
+        columns = {n: plain(pool[n]).take(pa.array(rows)) for n in names}
+        out.append(pa.table({**columns, number: pa.array(np.arange(rows.size)), "x": pa.array(rows * 2)}))
+    return out[0], out[1], names
+
+
+def looped(left: Any, right: Any, names: list[str], how: str, nulls_equal: bool) -> list[tuple[Any, Any]]:
+    """The pairs of rows, by loops over the rows."""
+
+    def keys(table: Any) -> list[Any]:
+        rows = list(zip(*(table[name].to_pylist() for name in names)))
+        same = [tuple("NaN" if isinstance(e, float) and np.isnan(e) else e for e in row) for row in rows]
+        return [row if nulls_equal or None not in row else (object(),) for row in same]
+
+    lefts, rights = keys(left), keys(right)
+    if how == "right":
+        return [(a, b) for b, a in looped_pairs(rights, lefts, "left")]
+    return looped_pairs(lefts, rights, how)
+
+
+def looped_pairs(lefts: list[Any], rights: list[Any], how: str) -> list[tuple[Any, Any]]:
+    out: list[tuple[Any, Any]] = []
+    for at, key in enumerate(lefts):
+        found = [other for other, theirs in enumerate(rights) if theirs == key]
+        if how in ("semi", "anti"):
+            out += [(at, None)] if bool(found) == (how == "semi") else []
+        else:
+            alone: list[Any] = [None] if how in ("left", "full") else []
+            out += [(at, other) for other in found or alone]
+    if how == "full":
+        out += [(None, other) for other, key in enumerate(rights) if key not in lefts]
+    return out
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("seed", range(15))
+def test_arrow_tables_join_in_the_order_of_the_left(any_client: corank.Client, seed: int, how: Any) -> None:
+    rng = np.random.default_rng(seed)
+    left, right, names = sides(rng)
+    nulls_equal = bool(rng.integers(2))
+    found = any_client.join_by(left, right, names, how=how, nulls_equal=nulls_equal)
+    pairs = looped(left, right, names, how, nulls_equal)
+    numbers = found["r"].to_pylist() if "r" in found.column_names else [None] * found.num_rows
+    assert list(zip(found["l"].to_pylist(), numbers)) == pairs, left.schema
+    assert found.column_names == [*names, "l", "x", *([] if how in ("semi", "anti") else ["r", "x_right"])]
+    for at, (mine, theirs) in enumerate(pairs):
+        for name in names:
+            source = left[name][mine] if mine is not None else right[name][theirs]
+            # Equal keys may differ in the sign of 0 and in the bits of NaN.
+            assert str(found[name][at]).lstrip("-") == str(source).lstrip("-")
+        assert found["x"][at].as_py() == (None if mine is None else left["x"][mine].as_py())
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("seed", range(15))
+def test_polars_frames_join_as_in_polars(any_client: corank.Client, seed: int, how: Any) -> None:
+    polars, testing = pytest.importorskip("polars"), pytest.importorskip("polars.testing")
+    rng = np.random.default_rng(100 + seed)
+    tables = sides(rng)
+    left, right, names = polars.from_arrow(tables[0]), polars.from_arrow(tables[1]), tables[2]
+    nulls_equal = bool(rng.integers(2))
+    options: Any = {"how": how, "nulls_equal": nulls_equal}
+    maintained = "right_left" if how == "right" else "left" if how in ("semi", "anti") else "left_right"
+    expected = left.join(right, on=names, coalesce=True, maintain_order=maintained, **options)
+    found = any_client.join_by(left, right, names, **options)
+    numbers = [name for name in found.columns if name not in names]
+    assert found.select(numbers).equals(expected.select(numbers)), left.schema
+    assert found.schema == {name: expected.schema[name] for name in found.columns}
+    # Which of two equal floats comes back is not told by polars.
+    testing.assert_frame_equal(found.select(names), expected.select(names))
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full"])
+@pytest.mark.parametrize("backend", ["numpy", "nullable"])
+@pytest.mark.parametrize("seed", range(8))
+def test_pandas_frames_join_as_in_pandas(any_client: corank.Client, seed: int, backend: str, how: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(200 + seed)
+    types = [pa.int64(), pa.float64(), pa.string(), pa.timestamp("us"), pa.bool_(), pa.uint16()]
+    tables = sides(rng, types, (1, 10, 40))  # pandas fails to join some empty frames
+    left, right = (table.to_pandas() for table in tables[:2])
+    if backend == "nullable":
+        left, right = left.convert_dtypes(), right.convert_dtypes()
+    names = [name for name in tables[2] if left[name].dtype == right[name].dtype] or ["x"]
+    options: Any = {"how": "outer" if how == "full" else how, "on": names, "suffixes": ("", "_right")}
+    expected = left.merge(right, **options)
+    found = any_client.join_by(left, right, names, how=how)  # type: ignore[arg-type]
+    if how == "full":  # which pandas sorts by the keys
+        found, expected = (each.sort_values(["l", "r"], ignore_index=True) for each in (found, expected))
+    pandas.testing.assert_frame_equal(found[expected.columns], expected)
+    for semi in ("semi", "anti"):
+        kept = any_client.join_by(left, right, names, how=semi)
+        inner = set(left.merge(right, on=names)["l" if "l" in left else "l_x"])
+        pandas.testing.assert_frame_equal(kept, left[left["l"].isin(inner) == (semi == "semi")])
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full", "semi", "anti"])
+def test_arrow_tables_join_as_in_pyarrow(any_client: corank.Client, how: Any) -> None:
+    types = [pa.int64(), pa.string(), pa.date32(), pa.decimal128(38, 4)]
+    theirs = {"inner": "inner", "left": "left outer", "right": "right outer", "full": "full outer"}
+    for seed in range(10):
+        left, right, names = sides(np.random.default_rng(300 + seed), types)
+        right = right.rename_columns([*(f"right_{name}" for name in names), "r", "x"])
+        others = [f"right_{name}" for name in names]
+        expected = left.join(right, names, others, theirs.get(how, f"left {how}"), right_suffix="_right")
+        if how == "right":  # pyarrow then keeps the names of the right
+            expected = expected.rename_columns(dict(zip(others, names)))
+        found = any_client.join_by(left, right, left_on=names, right_on=others, how=how)
+        order = [(name, "ascending") for name in ("l", "r") if name in found.column_names]
+        found, expected = found.sort_by(order), expected.select(found.column_names).sort_by(order)
+        assert found.equals(expected), left.schema
+
+
+def test_dictionaries_join_by_their_values(any_client: corank.Client) -> None:
+    left = pa.table({"k": pa.array(["a", "b", None, "a"]).dictionary_encode(), "l": [0, 1, 2, 3]})
+    right = pa.table({"k": pa.array(["c", "a", None]), "r": [0, 1, 2]})
+    found = any_client.join_by(left, right, "k", how="full")
+    assert found["l"].to_pylist() == [0, 1, 2, 3, None, None]
+    assert found["r"].to_pylist() == [1, None, None, 1, 0, 2]
+    assert found["k"].to_pylist() == ["a", "b", None, "a", "c", None]
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    kind = pandas.CategoricalDtype(["z", "a", "b"])
+    frames = [pandas.DataFrame({"k": pandas.Categorical(each, dtype=kind)}) for each in (["a", "z"], ["b", "a"])]
+    assert any_client.join_by(frames[0], frames[1], "k")["k"].tolist() == ["a"]
+    enums = [
+        polars.DataFrame({"k": polars.Series(each, dtype=polars.Enum(["z", "a"]))}) for each in (["a"], ["z", "a"])
+    ]
+    assert any_client.join_by(enums[0], enums[1], "k")["k"].to_list() == ["a"]
+
+
+def test_keys_of_two_widths_join(any_client: corank.Client) -> None:
+    left, right = pa.table({"k": pa.array([1, 300], pa.int16())}), pa.table({"k": [300, 2**40], "r": [1, 2]})
+    assert any_client.join_by(left, right, "k").to_pydict() == {"k": [300], "r": [1]}
+    assert any_client.join_by(left, right, "k", how="full")["k"].to_pylist() == [1, 300, 2**40]
+
+
+def test_wrong_joins_say_what_to_change(any_client: corank.Client) -> None:
+    left, right = pa.table({"k": [1], "x": [1], "x_right": [1]}), pa.table({"k": [1], "x": ["a"]})
+    join_by: Any = any_client.join_by
+    wrong: list[tuple[Any, type[Exception], str]] = [
+        (lambda: join_by(left, right, "k", how="outer"), corank.InvalidArgument, "^how: 'outer' is none of 'inner', "),
+        (lambda: join_by(left, right), corank.InvalidArgument, "^on: missing; give on=, or left_on= and right_on=$"),
+        (lambda: join_by(left, right, "k", left_on="k"), corank.InvalidArgument, "^on: is for both sides; give either"),
+        (
+            lambda: join_by(left, right, left_on=["k", "x"], right_on="k"),
+            corank.InvalidArgument,
+            "^right_on: 1 columns",
+        ),
+        (lambda: join_by(left, right, "y"), corank.InvalidArgument, "^on: no column 'y'; the columns are 'k', 'x'"),
+        (lambda: join_by(left, right, "x"), TypeError, "^on: key 'x' is of types that do not compare: int64, large_"),
+        (
+            lambda: join_by(left, right, "k"),
+            corank.InvalidArgument,
+            "^suffix: both sides have a column 'x_right'; choo",
+        ),
+        (lambda: join_by(left, {"k": [1]}, "k"), TypeError, "^right: is of type dict; pass a table of pandas, polars"),
+    ]
+    for call, error, text in wrong:
+        with pytest.raises(error, match=text):
+            call()
+    assert join_by(left, right, "k", suffix="_2").column_names == ["k", "x", "x_right", "x_2"]
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(TypeError, match=r"^right: is a table of pandas, left is one of pyarrow$"):
+        join_by(left, pandas.DataFrame({"k": [1]}), "k")
