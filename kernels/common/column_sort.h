@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "kernels/common/null_order.h"
 #include "kernels/common/types.h"
 
 namespace corank {
@@ -31,7 +32,17 @@ struct KeyColumn {
   int64_t data_bytes = 0;            // of kStrings
   void* data_out = nullptr;          // null: not wanted
   int64_t* offsets_out = nullptr;    // kStrings, with data_out: ResultCount() + 1 of them, rising from 0
+  // Null rows are equal, whatever data they have; outputs keep these data.
+  const uint8_t* validity = nullptr;  // bit row % 8 of byte row / 8, the least significant first: 1 if the row is not
+                                      // null. ValidityBytes(count) bytes, where further bits are ignored. Null: no row
+                                      // is null
+  NullOrder nulls = NullOrder::kLast;
+  NanOrder nans = NanOrder::kAsNumbers;  // of floats. Without validity, `nulls` still tells where they lie
+  uint8_t* validity_out = nullptr;  // null: not wanted. With validity: ValidityBytes(ResultCount()); further bits are 0
 };
+
+/// Bytes of the validity of `rows` rows.
+constexpr int64_t ValidityBytes(int64_t rows) { return rows / 8 + (rows % 8 != 0); }
 
 /// Sorts rows lexicographically by several columns: alone, with values, or into a permutation. Stable. Outputs hold
 /// ResultCount() rows.

@@ -2,9 +2,10 @@
 // order.
 //
 // A row's stream is the concatenation of its columns: a number is its rank (key_order.h), most significant byte first;
-// bytes and strings are themselves; in a descending column every byte is complemented. The stream ends with the last
-// column, or never ends in the first column of strings, where zero bytes (complemented if descending) follow the
-// string. Therefore:
+// bytes and strings are themselves; in a descending column every byte is complemented. A column with nulls has one more
+// byte before these, which tells values from NaNs and nulls; what follows a null is that of any other. The stream ends
+// with the last column, or never ends in the first column of strings, where zero bytes (complemented if descending)
+// follow the string. Therefore:
 //
 //   the first difference of two streams decides the order of the two rows;
 //   two streams without a difference belong to equal rows, unless there is a column of strings: then Compare decides.
@@ -59,10 +60,11 @@ class RowOrder {
     for (int i = 0; i < column_count; ++i) {
       if (columns[i].kind == ColumnKind::kStrings) {
         ends_in_strings_ = i == column_count - 1;
+        bytes_before_strings_ += columns_[i].flag_bytes;
         stream_bytes_ = kEndless;
         break;
       }
-      bytes_before_strings_ += columns[i].row_bytes;
+      bytes_before_strings_ += columns_[i].stream_bytes();
       stream_bytes_ = bytes_before_strings_;
     }
   }
@@ -72,12 +74,15 @@ class RowOrder {
   CORANK_HOST_DEVICE bool HasBase(int i) const {
     return columns_[i].kind == ColumnKind::kNumbers && !columns_[i].is_float;
   }
-  /// Subtracts the base of an integer column from its numbers in streams. A base is at most the rank of any number of
-  /// its column. `bases` holds one rank (see Rank) for each column, in memory that kernels can read and that outlives
+  /// Subtracts the base of an integer column from its numbers in streams. A base is at most the rank of any row of its
+  /// column. `bases` holds one rank (see Rank) for each column, in memory that kernels can read and that outlives
   /// this object.
   void set_bases(const uint64_t* bases) { bases_ = bases; }
-  /// The rank of a row's number in column i, in the most significant bytes.
-  CORANK_HOST_DEVICE uint64_t Rank(int i, int64_t row) const { return columns_[i].NumberCode(row); }
+  /// The rank of a row's number in column i, in the most significant bytes. All ones for a null.
+  CORANK_HOST_DEVICE uint64_t Rank(int i, int64_t row) const {
+    const Column& column = columns_[i];
+    return column.IsNull(row) ? ~uint64_t{0} : column.NumberCode(row);
+  }
 
   /// The length of the rows' streams, or kEndless.
   CORANK_HOST_DEVICE int64_t stream_bytes() const { return stream_bytes_; }
@@ -89,23 +94,30 @@ class RowOrder {
     int filled = 0;
     for (int i = 0; i < column_count_ && filled < 8; ++i) {
       const Column& column = columns_[i];
-      if (column.kind == ColumnKind::kStrings) {
-        const int64_t begin = column.offsets[row];
-        const int64_t left = column.offsets[row + 1] - begin - first;
-        const uint64_t head = left > 0 ? LoadHead(column.data + begin + first, left) : 0;
-        return word | (head ^ column.flip) >> (8 * filled);
-      }
-      if (first >= column.row_bytes) {
-        first -= column.row_bytes;
+      const bool is_strings = column.kind == ColumnKind::kStrings;
+      if (!is_strings && first >= column.stream_bytes()) {
+        first -= column.stream_bytes();
         continue;
       }
+      bool has_value = true;
+      if (column.flag_bytes > 0) {
+        const uint8_t flag = column.Flag(row);
+        has_value = flag == column.value_flag;
+        if (first > 0) {
+          --first;
+        } else {
+          word |= uint64_t{flag} << (56 - 8 * filled);
+          if (++filled == 8) break;
+        }
+      }
+      if (is_strings) {
+        const int64_t left = has_value ? column.StringBytes(row) - first : 0;
+        const uint64_t head = left > 0 ? LoadHead(column.data + column.offsets[row] + first, left) : 0;
+        return word | (head ^ column.flip) >> (8 * filled);
+      }
       const int left = column.row_bytes - static_cast<int>(first);
-      const uint64_t base = bases_ != nullptr && !column.is_float ? bases_[i] : 0;
-      const uint64_t head =
-          column.kind == ColumnKind::kNumbers
-              ? (column.NumberCode(row) - base) << (8 * first)
-              : (LoadHead(column.data + row * column.row_bytes + first, left) ^ column.flip) & HighBytes(left);
-      word |= head >> (8 * filled);
+      if (has_value)
+        word |= column.Head(row, static_cast<int>(first), bases_ != nullptr ? bases_[i] : 0) >> (8 * filled);
       filled += left;
       first = 0;
     }
@@ -119,7 +131,8 @@ class RowOrder {
   /// byte. Requires ends_in_strings().
   CORANK_HOST_DEVICE uint64_t Tail(int64_t row, int64_t first) const {
     const Column& column = columns_[column_count_ - 1];
-    const int64_t end = bytes_before_strings_ + column.offsets[row + 1] - column.offsets[row] - first + kTailsBefore;
+    const int64_t bytes = column.IsNull(row) ? 0 : column.StringBytes(row);
+    const int64_t end = bytes_before_strings_ + bytes - first + kTailsBefore;
     const uint64_t tag = end < 0 ? 0 : end > kTailsBefore + 8 ? kTailsBefore + 8 : static_cast<uint64_t>(end);
     return (Word(row, first) & ~uint64_t{0xFF}) | (tag ^ (column.flip & 0xFF));
   }
@@ -134,28 +147,35 @@ class RowOrder {
   CORANK_HOST_DEVICE int Compare(int64_t a, int64_t b, int64_t equal_bytes) const {
     for (int i = 0; i < column_count_; ++i) {
       const Column& column = columns_[i];
+      const bool is_strings = column.kind == ColumnKind::kStrings;
+      if (!is_strings && equal_bytes >= column.stream_bytes()) {
+        equal_bytes -= column.stream_bytes();
+        continue;
+      }
+      if (column.flag_bytes > 0) {
+        const uint8_t a_flag = column.Flag(a), b_flag = column.Flag(b);
+        if (a_flag != b_flag) return a_flag < b_flag ? -1 : 1;
+        if (a_flag != column.value_flag) {
+          equal_bytes = 0;
+          continue;
+        }
+        if (equal_bytes > 0) --equal_bytes;
+      }
       int difference = 0;
-      if (column.kind == ColumnKind::kStrings) {
-        const int64_t a_begin = column.offsets[a], a_bytes = column.offsets[a + 1] - a_begin;
-        const int64_t b_begin = column.offsets[b], b_bytes = column.offsets[b + 1] - b_begin;
+      if (column.kind == ColumnKind::kNumbers) {
+        const uint64_t a_code = column.NumberCode(a), b_code = column.NumberCode(b);
+        difference = (a_code > b_code) - (a_code < b_code);
+      } else {
+        const int64_t a_bytes = is_strings ? column.StringBytes(a) : column.row_bytes;
+        const int64_t b_bytes = is_strings ? column.StringBytes(b) : column.row_bytes;
+        const int64_t a_begin = is_strings ? column.offsets[a] : a * column.row_bytes;
+        const int64_t b_begin = is_strings ? column.offsets[b] : b * column.row_bytes;
         difference = CompareBytes(column.data + a_begin, column.data + b_begin, equal_bytes,
                                   a_bytes < b_bytes ? a_bytes : b_bytes);
         if (difference == 0) difference = (a_bytes > b_bytes) - (a_bytes < b_bytes);
         if (column.flip != 0) difference = -difference;
-        equal_bytes = 0;
-      } else if (equal_bytes >= column.row_bytes) {
-        equal_bytes -= column.row_bytes;
-      } else {
-        if (column.kind == ColumnKind::kNumbers) {
-          const uint64_t a_code = column.NumberCode(a), b_code = column.NumberCode(b);
-          difference = (a_code > b_code) - (a_code < b_code);
-        } else {
-          difference = CompareBytes(column.data + a * column.row_bytes, column.data + b * column.row_bytes, equal_bytes,
-                                    column.row_bytes);
-          if (column.flip != 0) difference = -difference;
-        }
-        equal_bytes = 0;
       }
+      equal_bytes = 0;
       if (difference != 0) return difference;
     }
     return 0;
@@ -170,10 +190,37 @@ class RowOrder {
     KeyOrder<uint64_t, true> doubles;
     KeyOrder<uint32_t, true> floats;
     KeyOrder<uint16_t, true> halves;
+    const uint8_t* validity = nullptr;
+    uint64_t infinity = 0;  // of floats, without its sign, as Magnitude gives it
     int32_t row_bytes = 0;
     ColumnKind kind = ColumnKind::kNumbers;
     bool is_float = false;
+    uint8_t flag_bytes = 0;  // 1 if a flag precedes each row in its stream
+    uint8_t value_flag = 0, nan_flag = 0, null_flag = 0;
 
+    /// The bytes of a row in its stream. Not of strings.
+    CORANK_HOST_DEVICE int stream_bytes() const { return flag_bytes + row_bytes; }
+    CORANK_HOST_DEVICE bool IsNull(int64_t row) const {
+      return validity != nullptr && (validity[row / 8] >> (row % 8) & 1) == 0;
+    }
+    /// Only rows with value_flag have data that count.
+    CORANK_HOST_DEVICE uint8_t Flag(int64_t row) const {
+      if (IsNull(row)) return null_flag;
+      return nan_flag != value_flag && Magnitude(row) > infinity ? nan_flag : value_flag;
+    }
+    /// The bits of a float, without its sign, in the most significant places.
+    CORANK_HOST_DEVICE uint64_t Magnitude(int64_t row) const {
+      if (row_bytes == 2) return uint64_t{reinterpret_cast<const uint16_t*>(data)[row]} << 49;
+      if (row_bytes == 4) return uint64_t{reinterpret_cast<const uint32_t*>(data)[row]} << 33;
+      return reinterpret_cast<const uint64_t*>(data)[row] << 1;
+    }
+    CORANK_HOST_DEVICE int64_t StringBytes(int64_t row) const { return offsets[row + 1] - offsets[row]; }
+    /// The bytes of a row from byte `first` on as they are in its stream, without its flag, followed by zero bytes.
+    CORANK_HOST_DEVICE uint64_t Head(int64_t row, int first, uint64_t base) const {
+      if (kind == ColumnKind::kNumbers) return (NumberCode(row) - (is_float ? 0 : base)) << (8 * first);
+      const int left = row_bytes - first;
+      return (LoadHead(data + row * row_bytes + first, left) ^ flip) & HighBytes(left);
+    }
     /// The rank of a number in the most significant bytes, followed by zero bytes.
     CORANK_HOST_DEVICE uint64_t NumberCode(int64_t row) const {
       switch (row_bytes) {
@@ -202,6 +249,7 @@ class RowOrder {
     column.offsets = from.offsets;
     column.row_bytes = from.row_bytes;
     column.kind = from.kind;
+    SetFlags(from, column);
     if (from.kind != ColumnKind::kNumbers) {
       column.flip = from.order == Order::kDescending ? ~uint64_t{0} : 0;
       return column;
@@ -212,6 +260,24 @@ class RowOrder {
     column.floats = KeyOrder<uint32_t, true>(from.type, from.order);
     column.halves = KeyOrder<uint16_t, true>(from.type, from.order);
     return column;
+  }
+
+  static void SetFlags(const KeyColumn& from, Column& column) {
+    column.validity = from.validity;
+    const bool is_last = from.nulls == NullOrder::kLast;
+    const bool has_nans = from.kind == ColumnKind::kNumbers && IsFloat(from.type) && from.nans != NanOrder::kAsNumbers;
+    // Without nulls, NaNs may already lie where they belong.
+    const bool moves_nans = has_nans && is_last == (from.order == Order::kDescending);
+    if (from.validity == nullptr && !moves_nans) return;
+    column.flag_bytes = 1;
+    column.value_flag = is_last ? 0 : 2;
+    column.null_flag = is_last ? 2 : 0;
+    column.nan_flag = !has_nans ? column.value_flag : from.nans == NanOrder::kAsNulls ? column.null_flag : 1;
+    constexpr uint64_t kAll = ~uint64_t{0};
+    if (has_nans) {
+      const int exponent_bits = from.type == KeyType::kFloat16 ? 5 : from.type == KeyType::kFloat64 ? 11 : 8;
+      column.infinity = ~(kAll >> exponent_bits);
+    }
   }
 
   /// Ones in the `count` most significant bytes. count > 0.

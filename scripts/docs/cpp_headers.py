@@ -27,6 +27,7 @@ HEADERS = (
     "cancellation.h",
     "errors.h",
     "types.h",
+    "null_order.h",
 )
 NAMED = re.compile(
     r"^(?:class|struct|enum class) (\w+)\b(?! *;)|^using (\w+) =|^(?:[\w:<>&*, ]+?) [*&]*(\w+)\(", re.MULTILINE

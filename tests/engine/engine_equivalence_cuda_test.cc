@@ -143,6 +143,16 @@ TestColumn AnyColumn(int64_t rows, Random& random) {
   return column;
 }
 
+TestColumn WithNulls(TestColumn column, Random& random) {
+  constexpr NanOrder kNans[] = {NanOrder::kAsNumbers, NanOrder::kBesideNulls, NanOrder::kAsNulls};
+  column.nulls = random.OneIn(2) ? NullOrder::kFirst : NullOrder::kLast;
+  column.nans = OneOf(kNans, random);
+  if (random.OneIn(3)) return column;
+  const int64_t rarity = random.OneIn(2) ? 3 : 100;
+  for (int64_t row = column.rows(); row > 0; --row) column.valid.push_back(!random.OneIn(rarity));
+  return column;
+}
+
 TEST_F(BothEngines, SortColumnsGivesTheSameBytes) {
   Compare(700000, [](Harness& harness, Random& random) {
     ColumnSortCase test;
@@ -151,6 +161,7 @@ TEST_F(BothEngines, SortColumnsGivesTheSameBytes) {
     bool has_strings = false;
     for (int64_t columns = 1 + random.Below(4); columns > 0; --columns) {
       test.columns.push_back(AnyColumn(rows, random));
+      if (random.OneIn(2)) test.columns.back() = WithNulls(std::move(test.columns.back()), random);
       has_strings |= test.columns.back().kind == ColumnKind::kStrings;
     }
     if (random.OneIn(2)) {

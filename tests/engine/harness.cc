@@ -38,9 +38,12 @@ class Harness::Request {
     inputs_.push_back({&bytes, bytes});
     return Upload(bytes);
   }
+  const uint8_t* Owned(Bytes bytes) {
+    owned_.push_back(std::make_unique<Bytes>(std::move(bytes)));
+    return static_cast<const uint8_t*>(Input(*owned_.back()));
+  }
   const int64_t* Numbers(const std::vector<int64_t>& numbers) {
-    owned_.push_back(std::make_unique<Bytes>(AsBytes(numbers)));
-    return static_cast<const int64_t*>(Input(*owned_.back()));
+    return reinterpret_cast<const int64_t*>(Owned(AsBytes(numbers)));
   }
 
   /// Device memory for an output between two guards. `initial`: its previous contents.
@@ -183,12 +186,18 @@ Outcome Harness::SortColumns(const ColumnSortCase& test) {
       column.offsets = request.Numbers(from.offsets);
       column.data_bytes = static_cast<int64_t>(from.data.size());
     }
+    column.nulls = from.nulls;
+    column.nans = from.nans;
+    if (!from.valid.empty()) column.validity = request.Owned(Bitmap(from.valid, true));
     if (!test.want_columns) continue;
     if (from.kind == ColumnKind::kStrings) {
       column.data_out = request.Output(column.data_bytes);
       column.offsets_out = static_cast<int64_t*>(request.Output((results + 1) * static_cast<int64_t>(sizeof(int64_t))));
     } else {
       column.data_out = request.Output(results * column.row_bytes);
+    }
+    if (column.validity != nullptr) {
+      column.validity_out = static_cast<uint8_t*>(request.Output(ValidityBytes(results)));
     }
   }
   args.columns = columns.data();

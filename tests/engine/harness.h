@@ -111,7 +111,7 @@ class Harness {
   explicit Harness(Engine* engine);
 
   Outcome Sort(const SortCase& test);  // keys, values, indices
-  /// values, indices, then for each column its data and, for strings, its offsets.
+  /// values, indices, then for each column its data, for strings its offsets, and with validity that.
   Outcome SortColumns(const ColumnSortCase& test);
   Outcome Merge(const MergeCase& test);  // keys, values
   Outcome Expand(const Bytes& values, int element_bytes, const std::vector<int64_t>& counts);

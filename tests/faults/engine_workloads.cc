@@ -13,14 +13,15 @@ namespace {
 
 constexpr int64_t kRows = 20000;
 
-// Numbers, and strings, whose streams have no end that fits into a code.
+// Numbers, some of them null, and strings, whose streams have no end that fits into a code.
 WorkloadRun SortLongRows() {
   std::vector<std::string> strings;
   for (int64_t i = 0; i < kRows; ++i) strings.push_back("row " + std::to_string(i * 7919 % 97) + " of many");
   const TestColumn columns[] = {
       StringColumn(Order::kDescending, strings),
       NumberColumn(KeyType::kInt16, Order::kAscending, MakeKeys(KeyType::kInt16, Distribution::kZipf, kRows, 3))};
-  return Whole([text = columns[0], numbers = columns[1]](Request& request) -> absl::Status {
+  const Bytes validity = MakeBytes(ValidityBytes(kRows), 5);
+  return Whole([text = columns[0], numbers = columns[1], validity](Request& request) -> absl::Status {
     KeyColumn keys[2];
     keys[0].kind = ColumnKind::kStrings;
     keys[0].order = text.order;
@@ -35,6 +36,10 @@ WorkloadRun SortLongRows() {
     keys[1].row_bytes = numbers.row_bytes;
     CORANK_ASSIGN_OR_RETURN(keys[1].data, request.Input(numbers.data));
     CORANK_ASSIGN_OR_RETURN(keys[1].data_out, request.Output(static_cast<int64_t>(numbers.data.size())));
+    CORANK_ASSIGN_OR_RETURN(const void* const bitmap, request.Input(validity));
+    keys[1].validity = static_cast<const uint8_t*>(bitmap);
+    CORANK_ASSIGN_OR_RETURN(void* const bitmap_out, request.Output(ValidityBytes(kRows)));
+    keys[1].validity_out = static_cast<uint8_t*>(bitmap_out);
     ColumnSortArgs args;
     args.columns = keys;
     args.column_count = 2;

@@ -20,6 +20,7 @@ constexpr auto kDescending = Order::kDescending;
 class Table {
  public:
   explicit Table(const std::vector<TestColumn>& columns) : test_columns_(columns) {
+    bitmaps_.reserve(columns.size());
     for (const TestColumn& from : test_columns_) {
       KeyColumn& column = columns_.emplace_back();
       column.kind = from.kind;
@@ -28,6 +29,9 @@ class Table {
       column.row_bytes = from.row_bytes;
       column.data = from.data.data();
       column.offsets = from.offsets.data();
+      column.nulls = from.nulls;
+      column.nans = from.nans;
+      if (!from.valid.empty()) column.validity = bitmaps_.emplace_back(Bitmap(from.valid)).data();
     }
     const std::vector<int64_t> order = StableRowOrder(test_columns_);
     places_.resize(order.size());
@@ -56,6 +60,7 @@ class Table {
   }
 
   std::vector<TestColumn> test_columns_;
+  std::vector<Bytes> bitmaps_;  // moves of the vector keep their bytes in place
   std::vector<KeyColumn> columns_;
   std::vector<int64_t> places_;
 };
@@ -77,9 +82,56 @@ Bytes FewBytes(int64_t count, uint64_t seed) {
   return bytes;
 }
 
+constexpr int64_t kRows = 120;
+
+// With nulls of some rows, one in `rarity`, or without validity if that is 0.
+TestColumn WithNulls(TestColumn column, int64_t rarity, NullOrder nulls, NanOrder nans) {
+  Random random(static_cast<uint64_t>(rarity) + 1);
+  for (int64_t row = 0; row < column.rows() && rarity > 0; ++row) column.valid.push_back(!random.OneIn(rarity));
+  column.nulls = nulls;
+  column.nans = nans;
+  return column;
+}
+
+void AddTablesWithNulls(std::vector<Table>& tables) {
+  constexpr KeyType kTypes[] = {KeyType::kInt8, KeyType::kUint64, KeyType::kFloat16, KeyType::kFloat32,
+                                KeyType::kFloat64};
+  for (NullOrder nulls : {NullOrder::kLast, NullOrder::kFirst}) {
+    for (Order order : {kAscending, kDescending}) {
+      for (NanOrder nans : {NanOrder::kAsNumbers, NanOrder::kBesideNulls, NanOrder::kAsNulls}) {
+        for (KeyType type : kTypes) {
+          for (int64_t rarity : {0, 1, 3, 1000}) {
+            const TestColumn first = NumberColumn(type, order, MakeKeys(type, Distribution::kSpecialFloats, kRows, 21));
+            const TestColumn next = NumberColumn(KeyType::kInt16, kDescending,
+                                                 MakeKeys(KeyType::kInt16, Distribution::kSixteenDistinct, kRows, 22));
+            tables.emplace_back(std::vector<TestColumn>{WithNulls(first, rarity, nulls, nans),
+                                                        WithNulls(next, 4, nulls, NanOrder::kAsNumbers)});
+          }
+        }
+      }
+      const auto with_nulls = [&](const TestColumn& column, int64_t rarity) {
+        return WithNulls(column, rarity, nulls, NanOrder::kAsNumbers);
+      };
+      for (int width : {1, 7, 8, 19}) {
+        tables.emplace_back(
+            std::vector<TestColumn>{with_nulls(BytesColumn(width, order, FewBytes(width * kRows, 3)), 3),
+                                    BytesColumn(5, kAscending, FewBytes(5 * kRows, 4))});
+      }
+      for (const char* prefix : {"", "a prefix longer than a word"}) {
+        tables.emplace_back(std::vector<TestColumn>{with_nulls(StringColumn(order, Strings(kRows, prefix, 5)), 3)});
+        tables.emplace_back(
+            std::vector<TestColumn>{with_nulls(NumberColumn(KeyType::kUint8, kDescending, FewBytes(kRows, 7)), 2),
+                                    with_nulls(StringColumn(order, Strings(kRows, prefix, 8)), 3)});
+        tables.emplace_back(std::vector<TestColumn>{with_nulls(StringColumn(order, Strings(kRows, prefix, 8)), 2),
+                                                    with_nulls(StringColumn(order, Strings(kRows, prefix, 9)), 3)});
+      }
+    }
+  }
+}
+
 std::vector<Table> Tables() {
-  constexpr int64_t kRows = 120;
   std::vector<Table> tables;
+  AddTablesWithNulls(tables);
   for (KeyType type : kAllKeyTypes) {
     for (Order order : {kAscending, kDescending}) {
       tables.emplace_back(std::vector<TestColumn>{

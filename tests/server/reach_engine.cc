@@ -105,7 +105,9 @@ class ReachStream final : public ForwardingStream {
           Check("SortColumns", {{column.data, is_strings ? column.data_bytes : args.count * column.row_bytes},
                                 {column.offsets, 8 * (args.count + 1)},
                                 {column.data_out, is_strings ? 0 : results * column.row_bytes},
-                                {column.offsets_out, 8 * (results + 1)}}));
+                                {column.offsets_out, 8 * (results + 1)},
+                                {column.validity, ValidityBytes(args.count)},
+                                {column.validity_out, ValidityBytes(results)}}));
     }
     const int64_t index_bytes = args.count == 0 ? 0 : IndexBytes(args.count - 1);
     CORANK_RETURN_IF_ERROR(Check("SortColumns", {{args.values_in, args.count * args.value_bytes},

@@ -37,21 +37,63 @@ TestColumn StringColumn(Order order, const std::vector<std::string>& strings) {
   return column;
 }
 
+Bytes Bitmap(const std::vector<bool>& bits, bool rest) {
+  Bytes bytes((bits.size() + 7) / 8, 0);
+  for (size_t i = 0; i < 8 * bytes.size(); ++i) {
+    if (i < bits.size() ? bits[i] : rest) bytes[i / 8] = static_cast<uint8_t>(bytes[i / 8] | 1 << i % 8);
+  }
+  return bytes;
+}
+
+namespace {
+
+// Whether a row is a NaN, for each of them.
+std::vector<bool> FindNans(const TestColumn& column) {
+  std::vector<bool> nans(static_cast<size_t>(column.rows()), false);
+  if (column.kind != ColumnKind::kNumbers || !IsFloat(column.type)) return nans;
+  Bytes keys = column.data;
+  keys.insert(keys.end(), static_cast<size_t>(column.row_bytes), 0xFF);  // a NaN of every type
+  const auto before = KeyBefore(column.type, Order::kAscending, keys);
+  for (size_t row = 0; row < nans.size(); ++row) nans[row] = !before(static_cast<int64_t>(row), column.rows());
+  return nans;
+}
+
+// Sorts rows by the values in a column, none of which is null.
+void SortByValue(const TestColumn& column, std::vector<int64_t>& order) {
+  if (column.kind == ColumnKind::kNumbers) {
+    std::stable_sort(order.begin(), order.end(), KeyBefore(column.type, column.order, column.data));
+    return;
+  }
+  std::vector<std::string> rows;
+  for (int64_t row = 0; row < column.rows(); ++row) rows.push_back(column.Row(row));
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    if (column.order == Order::kDescending) std::swap(a, b);
+    return rows[static_cast<size_t>(a)] < rows[static_cast<size_t>(b)];
+  });
+}
+
+}  // namespace
+
 std::vector<int64_t> StableRowOrder(const std::vector<TestColumn>& columns) {
   std::vector<int64_t> order(static_cast<size_t>(columns.front().rows()));
   std::iota(order.begin(), order.end(), int64_t{0});
   // The last column first: each stable sort keeps the order of the previous ones.
   for (auto column = columns.rbegin(); column != columns.rend(); ++column) {
-    if (column->kind == ColumnKind::kNumbers) {
-      std::stable_sort(order.begin(), order.end(), KeyBefore(column->type, column->order, column->data));
-      continue;
+    const std::vector<bool> is_nan = FindNans(*column);
+    std::vector<int64_t> values, nans, nulls;
+    for (int64_t row : order) {
+      const auto at = static_cast<size_t>(row);
+      const bool is_null = !column->valid.empty() && !column->valid[at];
+      const bool stands_apart = is_nan[at] && column->nans != NanOrder::kAsNumbers;
+      auto& group = is_null ? nulls : !stands_apart ? values : column->nans == NanOrder::kAsNulls ? nulls : nans;
+      group.push_back(row);
     }
-    std::vector<std::string> rows;
-    for (int64_t row = 0; row < column->rows(); ++row) rows.push_back(column->Row(row));
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-      if (column->order == Order::kDescending) std::swap(a, b);
-      return rows[static_cast<size_t>(a)] < rows[static_cast<size_t>(b)];
-    });
+    SortByValue(*column, values);
+    const bool nulls_first = column->nulls == NullOrder::kFirst;
+    order.clear();
+    for (const auto* group : {nulls_first ? &nulls : &values, &nans, nulls_first ? &values : &nulls}) {
+      order.insert(order.end(), group->begin(), group->end());
+    }
   }
   return order;
 }
@@ -60,7 +102,9 @@ TestColumn TakeRows(const TestColumn& column, const std::vector<int64_t>& rows) 
   TestColumn taken = column;
   taken.data.clear();
   if (column.kind == ColumnKind::kStrings) taken.offsets = {0};
+  taken.valid.clear();
   for (int64_t row : rows) {
+    if (!column.valid.empty()) taken.valid.push_back(column.valid[static_cast<size_t>(row)]);
     const std::string bytes = column.Row(row);
     taken.data.insert(taken.data.end(), bytes.begin(), bytes.end());
     if (column.kind == ColumnKind::kStrings) taken.offsets.push_back(static_cast<int64_t>(taken.data.size()));

@@ -19,6 +19,9 @@ struct TestColumn {
   int row_bytes = 0;  // of numbers and bytes
   Bytes data;
   std::vector<int64_t> offsets;  // of strings
+  std::vector<bool> valid = {};  // one for each row; empty: the column has no validity
+  NullOrder nulls = NullOrder::kLast;
+  NanOrder nans = NanOrder::kAsNumbers;
 
   int64_t rows() const;
   /// The bytes of one row.
@@ -29,8 +32,11 @@ TestColumn NumberColumn(KeyType type, Order order, Bytes data);
 TestColumn BytesColumn(int row_bytes, Order order, Bytes data);
 TestColumn StringColumn(Order order, const std::vector<std::string>& strings);
 
+/// The bitmap of these bits, the least significant first. Sets the bits after the last one to `rest`.
+Bytes Bitmap(const std::vector<bool>& bits, bool rest = false);
+
 /// The stable permutation that sorts rows by the first column, equal ones by the second, and so on. Numbers compare by
-/// value, bytes and strings as std::string.
+/// value, bytes and strings as std::string; nulls do not compare.
 std::vector<int64_t> StableRowOrder(const std::vector<TestColumn>& columns);
 
 /// The column with these rows in this order.

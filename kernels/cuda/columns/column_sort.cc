@@ -6,6 +6,7 @@
 #include "kernels/cuda/columns/column_codes.h"
 #include "kernels/cuda/columns/equal_codes.h"
 #include "kernels/cuda/columns/strings.h"
+#include "kernels/cuda/columns/validity.h"
 #include "kernels/cuda/common/gather.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/workspace.h"
@@ -20,6 +21,10 @@ cudaError_t GatherOutputs(const ColumnSortArgs& args, const void* d_rows, int in
   const int64_t count = args.ResultCount();
   for (int i = 0; i < args.column_count; ++i) {
     const KeyColumn& column = args.columns[i];
+    if (column.validity_out != nullptr && !workspace.IsSizing()) {
+      CORANK_RETURN_IF_CUDA_ERROR(
+          GatherValidity(column.validity, d_rows, index_bytes, column.validity_out, count, stream));
+    }
     if (column.kind == ColumnKind::kStrings) {
       if (column.offsets_out == nullptr && !workspace.IsSizing()) continue;
       CORANK_RETURN_IF_CUDA_ERROR(GatherStrings(column, d_rows, index_bytes, count, workspace, stream));

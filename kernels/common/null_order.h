@@ -1,0 +1,1 @@
+../../include/corank/null_order.h

@@ -1,0 +1,53 @@
+// Gathers bits by row number.
+//
+// Algorithm: a warp takes 32 rows. Each thread reads the bit of its row, and a ballot puts the bits side by side. Four
+//            threads write the four bytes of the word, so that the output needs no alignment.
+// Work: O(n).
+// Memory: one read of the row numbers, one random read of the bits, one write of the output.
+// Workspace: none.
+#include <algorithm>
+
+#include "kernels/cuda/columns/column_tuning.h"
+#include "kernels/cuda/columns/validity.h"
+#include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/warp.h"
+
+namespace corank::cuda {
+namespace {
+
+using Tuning = ColumnTuning;
+
+template <typename Index>
+__global__ void __launch_bounds__(Tuning::kThreads)
+    GatherValidityKernel(const uint8_t* validity, const Index* rows, uint8_t* out, int64_t count) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int64_t stride = int64_t{gridDim.x} * Tuning::kThreads;
+  // All lanes of a warp take part in each ballot, so the warp's first row decides whether it goes on.
+  for (int64_t first = int64_t{blockIdx.x} * Tuning::kThreads + threadIdx.x - lane; first < count; first += stride) {
+    bool is_valid = false;
+    if (first + lane < count) {
+      const Index row = rows[first + lane];
+      is_valid = (validity[row / 8] >> (row % 8) & 1) != 0;
+    }
+    const unsigned word = __ballot_sync(kAllLanes, is_valid);
+    if (lane < 4 && first + 8 * lane < count) out[first / 8 + lane] = static_cast<uint8_t>(word >> (8 * lane));
+  }
+}
+
+template <typename Index>
+cudaError_t Gather(const uint8_t* d_validity, const Index* d_rows, uint8_t* d_out, int64_t count, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>(std::min(CeilDiv(count, Tuning::kThreads), Tuning::kMaxBlocks));
+  GatherValidityKernel<<<blocks, Tuning::kThreads, 0, stream>>>(d_validity, d_rows, d_out, count);
+  return cudaGetLastError();
+}
+
+}  // namespace
+
+cudaError_t GatherValidity(const uint8_t* d_validity, const void* d_rows, int index_bytes, uint8_t* d_out,
+                           int64_t count, cudaStream_t stream) {
+  if (count == 0) return cudaSuccess;
+  return index_bytes == 4 ? Gather(d_validity, static_cast<const uint32_t*>(d_rows), d_out, count, stream)
+                          : Gather(d_validity, static_cast<const uint64_t*>(d_rows), d_out, count, stream);
+}
+
+}  // namespace corank::cuda
