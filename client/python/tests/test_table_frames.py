@@ -1,0 +1,49 @@
+"""`frame.corank` of pandas and polars."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import corank
+
+pytest.importorskip("pyarrow")
+pandas = pytest.importorskip("pandas")
+polars = pytest.importorskip("polars")
+
+import corank.frames  # noqa: E402
+
+DATA = {"k": [2, 1, None, 1], "v": [1, 2, 3, 4]}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_have_the_operators(any_client: corank.Client, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame: Any = (pandas if library == "pandas" else polars).DataFrame(DATA)
+    rows = frame.corank.on(any_client)
+
+    def values(found: Any) -> list[int]:
+        return list(found["v"])
+
+    nulls_first = library == "polars"
+    ordered = rows.sort("k")
+    assert type(ordered) is type(frame)
+    assert values(ordered) == ([3, 2, 4, 1] if nulls_first else [2, 4, 1, 3])
+    assert rows.argsort("k", nulls="last").tolist() == [1, 3, 0, 2]
+    assert values(rows.top_k(2, ["k", "v"], descending=[True, False])) == [1, 2]
+    assert len(ordered.corank.on(any_client).merge([ordered, ordered], "k")) == 12
+    assert len(ordered.corank.on(any_client).merge(ordered, "k")) == 8
+    assert values(rows.join(frame.head(1), "k", how="semi")) == [1]
+    assert list(rows.group("k", drop_nulls=True).agg(n="count")["n"]) == [2, 1]
+    monkeypatch.setattr(corank, "sort_by", any_client.sort_by)  # the client that the module's functions share
+    assert values(frame.corank.sort("v", descending=True)) == [4, 3, 2, 1]
+
+
+def test_corank_itself_imports_no_library_of_tables() -> None:
+    code = "import sys, corank; print([n for n in ('pandas', 'polars', 'pyarrow') if n in sys.modules])"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == "[]"
