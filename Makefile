@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-conformance test-chart test-cluster test-asan test-tsan test-peers test-hostile test-ray test-perf-analyzer compile-architectures soak fuzz lint format docs docs-check docs-dashboard dist image image-archive release bench-kernels bench-shards bench-engine bench-service bench-clients bench-places bench-sizes bench-overload bench-ray clean
+.PHONY: help demo build test test-python-matrix test-conformance test-chart test-cluster test-asan test-tsan test-peers test-hostile test-ray test-perf-analyzer compile-architectures soak fuzz lint format docs docs-check docs-dashboard dist image image-archive release bench-kernels bench-shards bench-engine bench-service bench-clients bench-places bench-sizes bench-tables bench-overload bench-ray clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -130,6 +130,9 @@ bench-places: build ## time 1 GiB arrays in every place beside np.sort, CuPy and
 
 bench-sizes: build ## time sorts of growing arrays in every place beside np.sort, polars and CuPy
 	@BUILD=$(BUILD) scripts/bench.sh sizes
+
+bench-tables: build ## time sorts of tables beside polars and pandas
+	@BUILD=$(BUILD) scripts/bench.sh tables
 
 bench-ray: build ## time sorts of Ray data sets beside those of ray.data with each of its strategies
 	@BUILD=$(BUILD) scripts/bench.sh ray

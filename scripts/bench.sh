@@ -2,13 +2,13 @@
 # Runs one benchmark and writes its table and plots to bench/results/MACHINE. MACHINE is the short name of the GPU
 # ("h200"), or "cpu" without a GPU.
 #
-#   scripts/bench.sh kernels|shards|service|clients|places|sizes|overload|ray|engine [OPTION OF THE BENCHMARK...]
+#   scripts/bench.sh kernels|shards|service|clients|places|sizes|tables|overload|ray|engine [OPTION OF THE BENCHMARK...]
 #
 # BUILD   the build folder (build)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-subject=${1:?usage: scripts/bench.sh kernels|shards|service|clients|places|sizes|overload|ray|engine [option...]}
+subject=${1:?usage: scripts/bench.sh kernels|shards|service|clients|places|sizes|tables|overload|ray|engine [option...]}
 shift
 case $subject in
   kernels) program=("${BUILD:-build}/bin/kernel_bench") ;;
@@ -17,11 +17,13 @@ case $subject in
   clients) program=(.deps/venv/bin/python bench/clients/clients_bench.py "--corankd=${BUILD:-build}/bin/corankd") ;;
   places) program=(.deps/venv/bin/python bench/places/places_bench.py "--corankd=${BUILD:-build}/bin/corankd") ;;
   sizes) program=(.deps/venv/bin/python bench/places/sizes_bench.py "--corankd=${BUILD:-build}/bin/corankd") ;;
+  tables) program=(.deps/venv/bin/python bench/places/tables_bench.py "--corankd=${BUILD:-build}/bin/corankd") ;;
   overload) program=("${BUILD:-build}/bin/overload_bench") ;;
   ray) program=(scripts/ray.sh bench/clusters/ray_bench.py "--corankd=${BUILD:-build}/bin/corankd") ;;
   engine) program=("${BUILD:-build}/bin/engine_bench") ;;
   *)
-    echo "bench: no benchmark '$subject'; one of kernels shards engine service clients places sizes overload ray" >&2
+    echo "bench: no benchmark '$subject'; one of" \
+      "kernels shards engine service clients places sizes tables overload ray" >&2
     exit 2
     ;;
 esac

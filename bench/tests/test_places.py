@@ -83,3 +83,20 @@ def test_sizes_bench_writes_valid_results(tmp_path: Path) -> None:
     by_server = [row for row in results["rows"] if row["row"].startswith("Sort ")]
     assert {(row["row"], row["n"]) for row in by_server} >= {("Sort in shared memory", n) for n in (1 << 10, 1 << 12)}
     assert all(row["ours"] > 0 and row["reference_name"] == "np.sort" for row in results["rows"])
+
+
+def test_tables_bench_writes_valid_results(tmp_path: Path) -> None:
+    corankd = os.environ.get("CORANKD")
+    if not corankd:
+        pytest.skip("CORANKD is not set")
+    for library in ("pandas", "polars", "pyarrow"):
+        pytest.importorskip(library)
+    out = tmp_path / "tables.json"
+    program = BENCH / "places" / "tables_bench.py"
+    command = [sys.executable, str(program), "--corankd", corankd, "--out", str(out), "--commit", "abc"]
+    command += ["--rows", "5000", "--rounds", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads(out.read_text(encoding="utf-8"))
+    jsonschema.validate(results, json.loads((BENCH / "results" / "schema.json").read_text(encoding="utf-8")))
+    assert {row["reference_name"] for row in results["rows"]} == {"polars", "pandas", "rows taken here"}

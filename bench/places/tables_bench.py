@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Times sorts of tables with the Python client, from table to table, beside polars and pandas.
+
+    bench/places/tables_bench.py --corankd build/bin/corankd --out bench/results/cpu/tables.json
+
+Each library sorts its own table, and the client sorts the same one: by an int64 key, and by an int64 of few values and
+then a string. The client also sorts the keys with the only other column beside them, which is what a sort that let
+narrow rows travel would do. All works of a case take turns; each answer of the first round is checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars
+import pyarrow as pa
+from places_bench import commit_of, milliseconds, quantiles, require, write_results
+
+# isort: split
+import corank
+from corank.testing import LocalServer
+
+Call = Callable[[], Any]
+
+
+class Case(NamedTuple):
+    """A table with its keys, and who sorts it."""
+
+    row: str
+    type: str
+    distribution: str
+    ours: Call
+    reference_name: str
+    reference: Call
+    number: Callable[[Any], np.ndarray]
+    """The row numbers of a result."""
+
+
+def tables(rows: int) -> dict[str, tuple[Any, list[str], str, str]]:
+    """Tables of Arrow by the names of their keys, with what these are."""
+    rng = np.random.default_rng(rows)
+    number = pa.array(np.arange(rows))
+    wide = rng.integers(0, 2**63, rows)
+    few = rng.integers(0, 1000, rows)
+    words = pa.array([f"customer-{each:09d}" for each in range(max(1, rows // 10))])
+    texts = words.take(pa.array(rng.integers(0, len(words), rows)))
+    return {
+        "an int64": (pa.table({"k": wide, "row": number}), ["k"], "i64", "uniform"),
+        "an int64 and a string": (
+            pa.table({"k": few, "s": texts, "row": number}),
+            ["k", "s"],
+            "i64+string",
+            "1000 numbers, strings of 18 bytes",
+        ),
+    }
+
+
+def cases(client: corank.Client, rows: int) -> list[Case]:
+    """What is timed."""
+    out = []
+    for name, (table, keys, type_, distribution) in tables(rows).items():
+        of_polars, of_pandas = polars.from_arrow(table), table.to_pandas()
+
+        def by_polars(frame: Any = of_polars, by: list[str] = keys) -> Any:
+            return frame.sort(by, maintain_order=True)
+
+        def by_pandas(frame: Any = of_pandas, by: list[str] = keys) -> Any:
+            return frame.sort_values(by, kind="stable")
+
+        for frame, reference_name, reference in (
+            (of_polars, "polars", by_polars),
+            (of_pandas, "pandas", by_pandas),
+        ):
+
+            def ours(frame: Any = frame, by: list[str] = keys) -> Any:
+                return client.sort_by(frame, by)
+
+            row = f"sort_by {name}, {reference_name}"
+            out.append(Case(row, type_, distribution, ours, reference_name, reference, lambda t: t["row"].to_numpy()))
+        if keys == ["k"]:
+            k, number = table["k"].to_numpy(), table["row"].to_numpy()
+
+            def together(k: np.ndarray = k, number: np.ndarray = number) -> Any:
+                return {"row": client.sort(k, values=number)[1]}
+
+            def apart(table: Any = table) -> Any:
+                return client.sort_by(table, "k")
+
+            row = "sort_by an int64, rows beside the keys"
+            out.append(
+                Case(row, type_, distribution, together, "rows taken here", apart, lambda t: np.asarray(t["row"]))
+            )
+    return out
+
+
+def measure(case: Case, rows: int, rounds: int) -> dict[str, Any]:
+    """The row of a case."""
+    works = (case.ours, case.reference)
+    mine, theirs = (case.number(work()) for work in works)
+    require(bool(np.array_equal(mine, theirs)), case.row)
+    samples: list[list[float]] = [[], []]
+    for _ in range(rounds):
+        for times, work in zip(samples, works, strict=True):
+            times.append(milliseconds(work))
+    ours, reference = map(statistics.median, samples)
+    print(f"{case.row}: {ours:.4g} ms, {case.reference_name} {reference:.4g} ms", flush=True)
+    return {
+        "row": case.row,
+        "type": case.type,
+        "n": rows,
+        "distribution": case.distribution,
+        "ours": ours,
+        "reference": reference,
+        "reference_name": case.reference_name,
+        "unit": "ms",
+        "better": "lower",
+        "ratio": reference / ours,
+        "spread": {"ours": quantiles(samples[0]), "samples": rounds, "reference": quantiles(samples[1])},
+        "goal": "",
+        "met": None,
+        "checked": True,
+    }
+
+
+def main() -> int:
+    root = Path(__file__).resolve().parents[2]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corankd", default=str(root / "build" / "bin" / "corankd"))
+    parser.add_argument("--engine", choices=("auto", "cuda", "cpu"), default="auto")
+    parser.add_argument("--out", help="where the JSON goes")
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--commit", default="", help="the commit to name in the JSON; by default what git says")
+    options = parser.parse_args()
+
+    arguments = ["--shared-memory=/corank-", f"--engine={options.engine}"]
+    with LocalServer(options.corankd, arguments) as server, server.connect(deadline=600) as client:
+        device = client.info().device
+        rows = [measure(case, options.rows, options.rounds) for case in cases(client, options.rows)]
+    if options.out:
+        write_results(Path(options.out), device, commit_of(options.commit), "make bench-tables", rows)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
