@@ -170,6 +170,18 @@ class TableGroups(Generic[T]):
         out.update((each.out, column) for each, column in zip(asked, made))
         return cast(T, self._library.build(out))
 
+    def firsts(self) -> T:
+        """The first row of each group, in the order of the keys.
+
+        Returns:
+            A table of the type of the one that was grouped; rows of pandas keep the labels of their index.
+        """
+        rows = self._kept_rows()
+        keys = self._keys if rows is None else take_rows(self._keys, rows)
+        order, starts = sort_groups(self._client, keys, self._order, {})
+        first = order[starts]
+        return cast(T, self._library.take(self._table, first if rows is None else rows[first]))
+
     def _kept_rows(self) -> Rows | None:
         """The rows that groups are made of; None: all."""
         is_null = null_rows(self._keys, self._order) if self._drops else None

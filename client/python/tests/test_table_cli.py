@@ -1,0 +1,149 @@
+"""`corank-table`: files in, files out, and errors of one line."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import corank
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+from corank import table as cli  # noqa: E402
+
+SALES = {
+    "day": [2, 1, None, 1, 2],
+    "city": ["Oslo", "Århus", "Oslo", "Bergen", None],
+    "amount": [10.0, 25.5, 7.0, 2.0, 3.5],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, any_client: corank.Client) -> pathlib.Path:
+    """A folder with files, in which the command runs beside a server."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CORANK_SERVER", any_client.address)
+    pq.write_table(pa.table(SALES), "sales.parquet")
+    (tmp_path / "cities.csv").write_text("city,county\nOslo,Oslo\nBodø,Nordland\n", encoding="utf-8")
+    return tmp_path
+
+
+def run(*arguments: str) -> int:
+    return cli.main(list(arguments))
+
+
+def test_sort_writes_parquet_with_the_same_schema(folder: pathlib.Path) -> None:
+    assert run("sort", "sales.parquet", "--by", "day,-amount", "-o", "out.parquet") == 0
+    found = pq.read_table("out.parquet")
+    assert found.schema.equals(pq.read_schema("sales.parquet"))
+    assert found["amount"].to_pylist() == [25.5, 2.0, 10.0, 3.5, 7.0]
+    assert sorted(os.listdir()) == ["cities.csv", "out.parquet", "sales.parquet"], "no part is left"
+    assert run("sort", "out.parquet", "--by", "-amount", "-o", "out.parquet") == 0
+    assert pq.read_table("out.parquet")["amount"].to_pylist() == [25.5, 10.0, 7.0, 3.5, 2.0]
+
+
+def test_every_command_prints_csv(folder: pathlib.Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for arguments, lines in [
+        (
+            ["sort", "sales.parquet", "--by=day", "--limit=2", "--columns=day,amount"],
+            ['"day","amount"', "1,25.5", "1,2"],
+        ),
+        (["sort", "sales.parquet", "--by=day", "--nulls=first", "--limit=1", "--columns=amount"], ['"amount"', "7"]),
+        (["top", "2", "sales.parquet", "--by", "amount", "--columns", "amount"], ['"amount"', "25.5", "10"]),
+        (["top", "1", "sales.parquet", "--by", "-amount", "--columns", "amount"], ['"amount"', "2"]),
+        (["unique", "sales.parquet", "--by", "city", "--columns", "amount"], ['"amount"', "2", "10", "25.5", "3.5"]),
+        (
+            ["sort", "cities.csv", "cities.csv", "--by=-city", "--columns=city"],
+            ['"city"', *['"Oslo"'] * 2, *['"Bodø"'] * 2],
+        ),
+        (
+            ["join", "sales.parquet", "cities.csv", "--on=city"],
+            ['"day","city","amount","county"', '2,"Oslo",10,"Oslo"', ',"Oslo",7,"Oslo"'],
+        ),
+        (
+            ["join", "cities.csv", "sales.parquet", "--left-on=city", "--right-on=city", "--how=anti"],
+            ['"city","county"', '"Bodø","Nordland"'],
+        ),
+    ]:
+        assert run(*arguments) == 0, arguments
+        assert capfd.readouterr().out.splitlines() == lines
+
+
+def test_merge_takes_sorted_files(folder: pathlib.Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("sort", "sales.parquet", "--by=amount", "-o=sorted.parquet") == 0
+    assert run("merge", "sorted.parquet", "sorted.parquet", "--by=amount", "-o=both.tsv") == 0
+    assert pathlib.Path("both.tsv").read_text(encoding="utf-8").splitlines()[:3] == [
+        '"day"\t"city"\t"amount"',
+        '1\t"Bergen"\t2',
+        '1\t"Bergen"\t2',
+    ]
+    assert run("merge", "sorted.parquet", "sales.parquet", "--by=amount") == 1
+    assert capfd.readouterr().err.startswith("corank-table: tables[1]: not sorted by 'amount'; sort_by(tables[1], ...)")
+
+
+def test_a_failure_is_one_line_and_leaves_the_output_as_it_was(
+    folder: pathlib.Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "out.csv").write_text("before")
+    (folder / "bad.parquet").write_text("this is no Parquet")
+    (folder / "data.bin").write_text("x")
+    for arguments, text in [
+        (["sort", "missing.csv", "--by=k"], "missing.csv: cannot read it as csv: Failed to open local file"),
+        (["sort", "bad.parquet", "--by=k"], "bad.parquet: cannot read it as parquet: "),
+        (["sort", "data.bin", "--by=k"], "data.bin: its name does not tell its format; end it in .parquet, .csv or "),
+        (["sort", "sales.parquet", "--by=amont"], "keys: no column 'amont'; did you mean 'amount'?"),
+        (["sort", "sales.parquet", "--by=day", "-o=x.txt"], "x.txt: its name does not tell its format; end it in"),
+        (["sort", "sales.parquet", "--by=day", "-o=no/out.csv"], "no/out.csv: cannot write it as csv: No such file"),
+        (["sort", "sales.parquet", "--by=day", "--columns=x"], "columns: no column 'x'; the columns are 'day'"),
+        (["unique", "sales.parquet", "--by=day", "--columns=x"], "columns: no column 'x'; the columns are 'day'"),
+        (["join", "sales.parquet", "cities.csv", "--on=town"], "on: no column 'town'; the columns are 'day'"),
+        (["sort", "sales.parquet", "--by=day", "--limit=-1"], "limit: -1 is less than 0"),
+        (["sort", "sales.parquet", "--by=day", "--server=127.0.0.1:1", "--deadline=1"], "Sort: "),
+    ]:
+        output = [] if any(each.startswith("-o") for each in arguments) else ["-o", "out.csv"]
+        assert run(*arguments, *output) == 1, arguments
+        printed = capfd.readouterr().err
+        assert printed.startswith("corank-table: " + text), printed
+        assert printed.count("\n") == 1, printed
+        assert (folder / "out.csv").read_text() == "before"
+
+    def broken(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cli, "_write", broken)
+    assert run("sort", "sales.parquet", "--by=day", "-o=out.csv") == 1
+    assert capfd.readouterr().err == "corank-table: out.csv: cannot write it as csv: No space left on device\n"
+    assert (folder / "out.csv").read_text() == "before"
+    assert not [name for name in os.listdir() if name.endswith(".part")]
+
+
+def test_columns_whose_names_have_commas_or_dashes_are_taken_whole() -> None:
+    columns = ["a,b", "-c", "a", "b"]
+    assert cli._keys(["a,b", "-c"], columns) == (["a,b", "-c"], [False, False])
+    assert cli._keys(["-a,b"], columns) == (["a,b"], [True])
+    assert cli._keys(["b,-a"], columns) == (["b", "a"], [False, True])
+    assert cli._names(["a,b", "b,a"], columns) == ["a,b", "b", "a"]
+
+
+def test_stdin_and_stdout_are_csv(folder: pathlib.Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-m", "corank.table", "sort", "-", "--by", "-k"]
+    done = subprocess.run(command, input=b"k\n1\n3\n2\n", capture_output=True, check=False, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b'"k"\n3\n2\n1\n', b"")
+
+
+@pytest.mark.parametrize("command", [[], ["sort"], ["top"], ["unique"], ["merge"], ["join"]])
+def test_help_fits_a_terminal(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as ended:
+        run(*command, "--help")
+    assert ended.value.code == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
