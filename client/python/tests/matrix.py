@@ -50,6 +50,11 @@ def combinations() -> list[Combination]:
         Combination("protobuf-6", ("protobuf>=6,<7", "grpcio", "numpy")),
         Combination("protobuf-7", ("protobuf>=7,<8", "grpcio", "numpy")),
         Combination("dask-ray", ("protobuf", "grpcio", "numpy", "distributed", "ray"), tests=("test_carriers.py",)),
+        Combination(
+            "tables",
+            ("protobuf", "grpcio", "numpy<2", "pyarrow==20.0.0", "pandas==2.2.3", "polars==1.30.0"),
+            tests=("test_table_libraries.py",),
+        ),
     ]
     for version in _OTHER_PYTHONS:
         python = shutil.which(f"python{version}")

@@ -239,7 +239,7 @@ def _digits_of_column(array: Any, descending: bool, nulls: Nulls, nan: Nan) -> I
         if pa.types.is_decimal(array.type):
             codes = _codes_of_decimals(array)
         else:
-            of_numbers, is_nan = _codes_of_numbers(array if is_null is None else array.fill_null(zero_of(array.type)))
+            of_numbers, is_nan = _codes_of_numbers(filled(array))
             codes = [of_numbers]
         if is_nan is not None and nan == "greatest":
             codes[0] = np.where(is_nan, ~np.uint64(0), codes[0])
@@ -255,11 +255,17 @@ def _digits_of_column(array: Any, descending: bool, nulls: Nulls, nan: Nan) -> I
     yield from found
 
 
-def zero_of(type_: Any) -> Any:
-    """The number, date or time that is 0."""
-    if _width_of_time(type_):
-        return pa.scalar(0, pa.int32() if _width_of_time(type_) == 32 else pa.int64()).cast(type_)
-    return pa.scalar(False if pa.types.is_boolean(type_) else 0).cast(type_)
+def filled(array: Any) -> Any:
+    """Numbers, dates or times with 0 for null."""
+    if array.null_count == 0:
+        return array
+    type_ = array.type
+    if pa.types.is_float16(type_):  # pyarrow before 26 does not fill these
+        return array.cast(pa.float32()).fill_null(0.0)
+    width = _width_of_time(type_)
+    if width:
+        return array.fill_null(pa.scalar(0, pa.int32() if width == 32 else pa.int64()).cast(type_))
+    return array.fill_null(pa.scalar(False if pa.types.is_boolean(type_) else 0).cast(type_))
 
 
 def digits(table: Any, order: Order) -> Iterator[Digit]:

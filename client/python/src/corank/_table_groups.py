@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from corank._arrow_rows import take_rows
 from corank._errors import InvalidArgument
 from corank._frames import Rows, check_columns, key_table, library_of
-from corank._key_digits import Order, check_type, direct_keys, held_type, is_number, numbers_of, one_array, zero_of
+from corank._key_digits import Order, check_type, direct_keys, filled, held_type, is_number, numbers_of, one_array
 from corank._table_joins import null_rows
 from corank._table_order import sort_groups
 from corank._table_sorts import names_of, order_by
@@ -289,8 +289,7 @@ def _edge(groups: _Groups, is_value: NDArray[np.bool_], last: bool) -> Rows:
 
 def _filled(column: Any, groups: _Groups) -> NDArray[Any]:
     """The numbers of a column by groups, 0 for null."""
-    array = one_array(column)
-    return numbers_of(array.fill_null(zero_of(array.type)) if array.null_count else array)[groups.rows]
+    return numbers_of(filled(one_array(column)))[groups.rows]
 
 
 def _extreme(groups: _Groups, column: Any, is_value: NDArray[np.bool_], greatest: bool) -> Rows:
