@@ -1,43 +1,75 @@
-"""Rows of Arrow tables by their numbers, also of the types that pyarrow's take does not know."""
+"""Rows of Arrow tables by their numbers, also of columns that pyarrow's take does not know or that are too long for it.
+
+pyarrow takes from one array, whose strings have 2 GiB at most unless their offsets have 64 bits.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+NARROW_BYTES = 1 << 30
+"""Strings of more bytes than these are taken with offsets of 64 bits."""
 
-def _taken_as(type_: Any) -> Any:
-    """The type that stands for one in pyarrow's take; None: itself."""
-    types = pa.types
-    if getattr(types, "is_string_view", lambda _: False)(type_):
+
+def _stand_in(column: Any, count: int) -> Any:
+    """The type that stands for the column's in pyarrow's take of so many rows; None: itself."""
+    types, type_ = pa.types, column.type
+    if types.is_string_view(type_):
         return pa.large_string()
-    if getattr(types, "is_binary_view", lambda _: False)(type_):
+    if types.is_binary_view(type_):
         return pa.large_binary()
+    if types.is_run_end_encoded(type_):
+        return type_.value_type
+    if isinstance(column, pa.ChunkedArray) and (types.is_string(type_) or types.is_binary(type_)):
+        nbytes = column.nbytes * max(1.0, count / max(1, len(column)))
+        if nbytes > NARROW_BYTES:
+            return pa.large_string() if types.is_string(type_) else pa.large_binary()
     return None
+
+
+def _decoded(column: Any, type_: Any) -> Any:
+    if not pa.types.is_run_end_encoded(column.type):
+        return column.cast(type_)
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type_)
+    return pc.run_end_decode(column)
+
+
+def _pieces(array: Any) -> Iterator[Any]:
+    """An array in pieces that narrow offsets can count."""
+    if array.nbytes <= NARROW_BYTES or len(array) < 2:
+        yield array
+    else:
+        yield from _pieces(array.slice(0, len(array) // 2))
+        yield from _pieces(array.slice(len(array) // 2))
+
+
+def _restored(taken: Any, type_: Any) -> Any:
+    """What was taken of a stand-in, in the type that it stood for."""
+    if pa.types.is_run_end_encoded(type_):
+        return pc.run_end_encode(taken, type_.run_end_type)
+    if isinstance(taken, pa.ChunkedArray):
+        return pa.chunked_array([piece.cast(type_) for chunk in taken.chunks for piece in _pieces(chunk)], type_)
+    return taken.cast(type_)
 
 
 def take_column(column: Any, rows: NDArray[Any], holes: bool = False) -> Any:
     """These elements of an array or a chunked array; with `holes`, row -1 is null."""
     indices = pa.array(rows, mask=rows < 0) if holes else pa.array(rows)
-    if pa.types.is_run_end_encoded(column.type):
-        return pc.run_end_encode(_each(column, pc.run_end_decode).take(indices), column.type.run_end_type)
-    stand_in = _taken_as(column.type)
-    return column.take(indices) if stand_in is None else column.cast(stand_in).take(indices).cast(column.type)
-
-
-def _each(column: Any, function: Any) -> Any:
-    return (
-        pa.chunked_array([function(each) for each in column.chunks]) if hasattr(column, "chunks") else function(column)
-    )
+    stand_in = _stand_in(column, len(indices))
+    if stand_in is None:
+        return column.take(indices)
+    return _restored(_decoded(column, stand_in).take(indices), column.type)
 
 
 def take_rows(table: Any, rows: NDArray[Any]) -> Any:
     """These rows of a Table or a RecordBatch."""
-    types = [field.type for field in table.schema]
-    if not any(_taken_as(type_) or pa.types.is_run_end_encoded(type_) for type_ in types):
+    if all(_stand_in(column, rows.size) is None for column in table.columns):
         return table.take(pa.array(rows))
     columns = [take_column(column, rows) for column in table.columns]
     return type(table).from_arrays(columns, schema=table.schema)
