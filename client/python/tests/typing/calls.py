@@ -26,6 +26,25 @@ class OnGpu:
         return {}
 
 
+class Frame:
+    """A table of a library."""
+
+
+def right_tables(client: corank.Client, frame: Frame) -> None:
+    """Operators on tables return tables of the same type."""
+    assert_type(client.sort_by(frame, ["k", "s"], descending=[True, False], nulls="first", nan="null"), Frame)
+    assert_type(corank.top_k(frame, 3, "k", columns=["s"], deadline=5), Frame)
+    assert_type(client.argsort_by(frame, "k", limit=3), Positions)
+    assert_type(client.merge_by([frame, frame], "k"), Frame)
+    assert_type(client.join_by(frame, frame, "k", how="anti", suffix="_2"), Frame)
+    assert_type(client.group_by(frame, "k", drop_nulls=True).agg(("v", "sum"), n="count"), Frame)
+    client.sort_by(frame, "k", nulls="end")  # wrong
+    client.sort_by(frame, 5)  # wrong
+    client.sort_by(frame, "k", out=frame)  # wrong
+    client.join_by(frame, frame, "k", how="outer")  # wrong
+    client.chain().sort_by(frame, "k")  # wrong
+
+
 def right(client: corank.Client, x: Floats, y: NDArray[np.int8], stored: corank.StoredArray, gpu: OnGpu) -> None:
     """Calls that checkers take, and what they think these return."""
     assert_type(client.sort(x), Floats)
