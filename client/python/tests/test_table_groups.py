@@ -204,6 +204,12 @@ def test_decimals_add_up_exactly(any_client: corank.Client) -> None:
     table = pa.table({"k": [1, 1, 2], "v": pa.array(values, pa.decimal128(30, 2))})
     found = any_client.group_by(table, "k").agg(("v", "sum"))
     assert found["v_sum"].to_pylist() == [decimal.Decimal("100000000000000000000.00"), decimal.Decimal("0.00")]
+    most = decimal.Decimal("9" * 38)
+    table = pa.table({"k": [1, 1], "v": pa.array([most, most], pa.decimal256(40, 0))})
+    assert any_client.group_by(table, "k").agg(("v", "sum"))["v_sum"].to_pylist() == [int(most) * 2]
+    table = table.set_column(1, "v", table["v"].cast(pa.decimal128(38, 0)))
+    with pytest.raises(corank.InvalidArgument, match="a sum of column 'v' does not fit in decimal128"):
+        any_client.group_by(table, "k").agg(("v", "sum"))
 
 
 def test_ordered_categories_have_their_least(any_client: corank.Client) -> None:

@@ -137,11 +137,13 @@ class TableGroups(Generic[T]):
         Functions leave nulls out: "count" counts the other values ("count" alone counts rows), "sum" is 0 and the
         others are null where a group has no value. "first" and "last" go by the order of the table. "min" and "max"
         take NaN only where there is nothing else, and "sum" and "mean" of NaN are NaN; in pandas NaN is null. Sums are
-        int64, uint64 or float64, or decimals of 38 digits; means are float64; other results have the column's type.
+        int64, uint64 or float64, or decimals of 38 or 76 digits; means are float64. Other results have the type of the
+        column.
 
         Returns:
             A table with the key columns and one column for each function, a row for each group, in the order of the
-            keys. A frame of pandas has the keys as columns, and an index that counts from 0.
+            keys. A frame of pandas has the keys as columns, and an index that counts from 0. A RecordBatch gives a
+            pyarrow.Table.
 
         Raises:
             InvalidArgument: a column or a function is not known, two results have one name, or a sum of integers does
@@ -320,7 +322,14 @@ def _added(asked: Reduction, column: Any, groups: _Groups, is_value: NDArray[np.
         sums = _decimal_sums(column, groups, is_value)
         if asked.function == "mean":
             return pa.array([None if n == 0 else float(each / int(n)) for each, n in zip(sums, counts)], pa.float64())
-        return pa.array(sums, pa.decimal128(38, column.type.scale))
+        widest = pa.decimal128(38, column.type.scale)
+        if column.type.bit_width > widest.bit_width:
+            widest = pa.decimal256(76, column.type.scale)
+        try:
+            return pa.array(sums, widest)
+        except pa.ArrowInvalid:
+            text = f"agg: a sum of column {asked.column!r} does not fit in {widest}; convert the column to floats"
+            raise InvalidArgument(text, field="agg") from None
     added = _sums(asked, np.where(is_value, _filled(column, groups), 0), groups)
     if asked.function == "sum":
         return pa.array(added)

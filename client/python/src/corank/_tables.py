@@ -25,7 +25,8 @@ T = TypeVar("T")
 class TableOperators:
     """Sorts, merges, joins and groups of tables; a chain does not take them.
 
-    The server compares keys and never sees other columns. Each method may make several calls.
+    The server compares keys. Other columns do not travel, but for the one that `group_by` may have the server reduce.
+    Each method may make several calls.
     """
 
     def _calls(self, options: TableOptions) -> ArrayOperators:
@@ -241,8 +242,9 @@ class TableOperators:
         Returns:
             A table of the type of `left`: its columns, and then the columns of the right but for the keys. Rows come in
             the order of the left and, for one row of it, in the order of the right; with "right" it is the reverse, and
-            with "full" rows of the right without a match come last. A frame of pandas gets an index that counts from 0;
-            with "semi" and "anti" it keeps its labels.
+            with "full" rows of the right without a match come last. A frame of pandas gets an index that counts from 0,
+            and a RecordBatch becomes a pyarrow.Table; with "semi" and "anti" the one keeps its labels and the other its
+            type.
 
         Raises:
             InvalidArgument: a key is no column, or two columns of the result would have one name.
