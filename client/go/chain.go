@@ -143,6 +143,16 @@ func (chain *Chain) Group(keys *Array, options ...Option) *GroupResult {
 	return link(chain, grouping(keys), options)
 }
 
+// CombineSets is Client.CombineSets as an operator of the chain. Only the answer tells the length of its results.
+func (chain *Chain) CombineSets(operation SetOperation, left, right *Array, options ...Option) *SetResult {
+	return link(chain, combining(operation, left, right), options)
+}
+
+// CountSets is Client.CountSets as an operator of the chain.
+func (chain *Chain) CountSets(operation SetOperation, left, right *Array, options ...Option) *Array {
+	return link(chain, counting(operation, left, right), options)
+}
+
 // LoadBalance is Client.LoadBalance as an operator of the chain.
 func (chain *Chain) LoadBalance(counts *Array, options ...Option) *LoadBalanceResult {
 	return link(chain, balancing(counts), options)

@@ -131,6 +131,41 @@ func RunLengthEncode[K Key](ctx context.Context, c *Client, keys []K, options ..
 	return Group(ctx, c, keys, append([]Option{WithGroupInput(GroupRuns)}, options...)...)
 }
 
+// CombineSets combines two sorted slices as multisets into a sorted slice; see Client.CombineSets.
+func CombineSets[K Key](ctx context.Context, c *Client, operation SetOperation, left, right []K, options ...Option) (
+	[]K, error) {
+	found, err := c.CombineSets(ctx, operation, Of(left), Of(right), options...)
+	if err != nil {
+		return nil, err
+	}
+	return Slice[K](found.Keys)
+}
+
+// CombineSetsValues is CombineSets with a value for each key, which travels with it. For SetIntersection and
+// SetDifference, rightValues is nil.
+func CombineSetsValues[K Key, V any](ctx context.Context, c *Client, operation SetOperation, left, right []K,
+	leftValues, rightValues []V, options ...Option) ([]K, []V, error) {
+	values := []*Array{Of(leftValues), Of(rightValues)}
+	if rightValues == nil && (operation == SetIntersection || operation == SetDifference) {
+		values = values[:1]
+	}
+	found, err := c.CombineSets(ctx, operation, Of(left), Of(right), append([]Option{Values(values...)}, options...)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return two[K, V](found.Keys, found.Values)
+}
+
+// CountSets counts the keys that CombineSets would return.
+func CountSets[K Key](ctx context.Context, c *Client, operation SetOperation, left, right []K, options ...Option) (
+	int64, error) {
+	count, err := one[int64](c.CountSets(ctx, operation, Of(left), Of(right), options...))
+	if err != nil {
+		return 0, err
+	}
+	return count[0], nil
+}
+
 // Fetch copies a kept array; see Client.Fetch.
 func Fetch[V any](ctx context.Context, c *Client, name string, options ...Option) ([]V, error) {
 	return one[V](c.Fetch(ctx, name, options...))

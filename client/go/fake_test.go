@@ -28,6 +28,7 @@ type fake struct {
 	sort    func(ctx context.Context, call int, request *corankpb.SortRequest) (*corankpb.SortResponse, error)
 	execute func(stream corankpb.CorankService_ExecuteServer) error
 	group   func(call int, request *corankpb.GroupRequest) (*corankpb.GroupResponse, error)
+	sets    func(call int, request *corankpb.CombineSetsRequest) (*corankpb.CombineSetsResponse, error)
 	places  []string
 }
 
@@ -55,6 +56,11 @@ func (f *fake) Sort(ctx context.Context, request *corankpb.SortRequest) (*corank
 
 func (f *fake) Group(_ context.Context, request *corankpb.GroupRequest) (*corankpb.GroupResponse, error) {
 	return f.group(int(f.calls.Add(1)), request)
+}
+
+func (f *fake) CombineSets(_ context.Context, request *corankpb.CombineSetsRequest) (*corankpb.CombineSetsResponse,
+	error) {
+	return f.sets(int(f.calls.Add(1)), request)
 }
 
 func answered(request *corankpb.SortRequest) *corankpb.SortResponse {

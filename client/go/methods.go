@@ -81,3 +81,17 @@ func (c *Client) LoadBalance(ctx context.Context, counts *Array, options ...Opti
 func (c *Client) Group(ctx context.Context, keys *Array, options ...Option) (*GroupResult, error) {
 	return run(ctx, c, grouping(keys), options)
 }
+
+// CombineSets combines two sorted arrays of one type as multisets into a sorted array. The server checks that they are
+// sorted. All NaNs are one key, and -0.0 equals +0.0. Values takes one array for each side, whose values travel with its
+// keys; for SetIntersection and SetDifference, it takes that of the left side alone. Options: Descending, Values.
+func (c *Client) CombineSets(ctx context.Context, operation SetOperation, left, right *Array, options ...Option) (
+	*SetResult, error) {
+	return run(ctx, c, combining(operation, left, right), options)
+}
+
+// CountSets counts the keys that CombineSets would return: one int64. Option: Descending.
+func (c *Client) CountSets(ctx context.Context, operation SetOperation, left, right *Array, options ...Option) (
+	*Array, error) {
+	return run(ctx, c, counting(operation, left, right), options)
+}

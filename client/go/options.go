@@ -111,7 +111,8 @@ func argument(name string, set func(*call)) Option {
 	}
 }
 
-// Descending orders greatest first. Equal keys keep the order of their input. Of Sort, Argsort, Merge, Search and Group.
+// Descending orders greatest first. Equal keys keep the order of their input. Of Sort, Argsort, Merge, Search, Group,
+// CombineSets and CountSets.
 func Descending() Option { return argument("order", func(c *call) { c.descending = true }) }
 
 // Limit returns only the first count results of the order. Of Sort, Argsort, SortColumns and ArgsortColumns.
@@ -125,8 +126,8 @@ func Segments(offsets *Array) Option {
 	return argument("segment_offsets", func(c *call) { c.segments = offsets })
 }
 
-// Values moves a value with each key, or is what Group reduces. Sort, SortColumns and Group take one array, Merge one
-// for each of its inputs.
+// Values moves a value with each key, or is what Group reduces. Sort, SortColumns and Group take one array, Merge and
+// CombineSets one for each of their inputs.
 func Values(arrays ...*Array) Option { return argument("values", func(c *call) { c.values = arrays }) }
 
 // WithIndices returns the stable permutation beside the sorted keys. Of Sort and SortColumns.

@@ -82,6 +82,12 @@ type arguments struct {
 	Bound              string   `json:"bound"`
 	Input              string   `json:"input"`
 	Outputs            []string `json:"outputs"`
+	Operation          string   `json:"operation"`
+	Left               *array   `json:"left"`
+	Right              *array   `json:"right"`
+	LeftValues         *array   `json:"left_values"`
+	RightValues        *array   `json:"right_values"`
+	CountOnly          bool     `json:"count_only"`
 }
 
 // of makes an array of elements that have a type of Go.

@@ -52,7 +52,7 @@ func (o *operators) inputs(given list) ([]*corank.Array, error) {
 }
 
 // order of the names under which results are kept, as the client takes them.
-var results = []string{"keys", "columns", "values", "indices", "objects", "ranks", "result", "positions"}
+var results = []string{"keys", "columns", "values", "indices", "objects", "ranks", "result", "positions", "count"}
 
 func (o *operators) run(operator string, given *arguments, keep map[string]string) (map[string]any, error) {
 	options, err := o.options(given)
@@ -81,6 +81,8 @@ func (o *operators) run(operator string, given *arguments, keep map[string]strin
 		return o.merge(given, options)
 	case "group":
 		return o.group(given, options)
+	case "combine_sets":
+		return o.combineSets(given, options)
 	}
 	return o.intervals(operator, given, options)
 }
@@ -243,6 +245,33 @@ func (o *operators) group(given *arguments, options []corank.Option) (map[string
 		found.Minima, "maxima", found.Maxima), nil
 }
 
+func (o *operators) combineSets(given *arguments, options []corank.Option) (map[string]any, error) {
+	found, err := o.inputs(list{given.Left, given.Right, given.LeftValues, given.RightValues})
+	if err != nil {
+		return nil, err
+	}
+	left, right := found[0], found[1]
+	operation := corank.SetOperation(corankpb.SetOperation_value["SET_OPERATION_"+strings.ToUpper(given.Operation)])
+	if given.CountOnly {
+		count, err := either(o, func(ctx context.Context) (*corank.Array, error) {
+			return o.client.CountSets(ctx, operation, left, right, options...)
+		}, func() *corank.Array { return o.chain.CountSets(operation, left, right, options...) })
+		return named("count", count), err
+	}
+	if given.RightValues != nil {
+		options = append(options, corank.Values(found[2], found[3]))
+	} else if given.LeftValues != nil {
+		options = append(options, corank.Values(found[2]))
+	}
+	combined, err := either(o, func(ctx context.Context) (*corank.SetResult, error) {
+		return o.client.CombineSets(ctx, operation, left, right, options...)
+	}, func() *corank.SetResult { return o.chain.CombineSets(operation, left, right, options...) })
+	if err != nil {
+		return nil, err
+	}
+	return named("keys", combined.Keys, "values", combined.Values), nil
+}
+
 // intervals calls the operators whose arguments are single arrays.
 func (o *operators) intervals(operator string, given *arguments, options []corank.Option) (map[string]any, error) {
 	var all [8]*corank.Array
@@ -388,7 +417,7 @@ func (a *asked) chain(given *command) (object, error) {
 
 func (g *arguments) all() []*array {
 	made := append([]*array{g.Segments, g.Counts, g.Source, g.SourceOffsets, g.DestinationOffsets, g.Destination,
-		g.Haystack, g.Needles}, g.Keys...)
+		g.Haystack, g.Needles, g.Left, g.Right, g.LeftValues, g.RightValues}, g.Keys...)
 	for _, column := range g.Columns {
 		made = append(made, column.Data, column.Offsets)
 	}

@@ -23,6 +23,8 @@ var (
 	minutes = []int32{7, 9, 3}
 
 	cityNumbers = []uint16{2, 1, 2}
+	monday      = []uint32{1, 3, 3}
+	tuesday     = []uint32{2, 3}
 
 	err     error
 
