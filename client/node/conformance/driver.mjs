@@ -95,7 +95,7 @@ function keptJson(array) {
 }
 
 /** The arguments whose types results have, where their names differ. */
-const SOURCES = { result: "source", minima: "values", maxima: "values" };
+const SOURCES = { result: ["source"], minima: ["values"], maxima: ["values"], keys: ["left"], values: ["left_values"] };
 
 /** The names of an operator's results, and the call that makes them. */
 class Operators {
@@ -124,7 +124,7 @@ class Operators {
       const first = Array.isArray(array) ? array[0] : array;
       return isHalf(first) && !("kept" in first) && !("result" in first) ? first.type : undefined;
     };
-    const type = half(given.keys ?? given.haystack);
+    const type = half(given.keys ?? given.haystack ?? given.left);
     if (type !== undefined) options.type = type;
     if ("order" in given) options.descending = given.order === "descending";
     if ("algorithm" in given) options.algorithm = given.algorithm.replaceAll("_", "-");
@@ -139,7 +139,7 @@ class Operators {
     const found = await this[operator](known, given, options);
     const types = {};
     for (const name of Object.keys(found)) {
-      const source = given[SOURCES[name] ?? name];
+      const source = [name, ...(SOURCES[name] ?? [])].map((each) => given[each]).find((each) => each !== undefined);
       const first = Array.isArray(source) ? source[0] : source;
       if (isHalf(first)) types[name] = first.type;
     }
@@ -215,6 +215,19 @@ class Operators {
     }
     if (isHalf(given.values)) options.valueType = given.values.type;
     return this.target.group(keys, { ...options, values, input, outputs });
+  }
+
+  async combine_sets({ left, right, left_values, right_values }, given, options) {
+    const operation = given.operation.replaceAll("_", "-");
+    if (given.count_only) {
+      const count = await this.target.countSets(left, right, operation, options);
+      return { count: typeof count === "number" ? BigInt64Array.of(BigInt(count)) : count };
+    }
+    if (left_values === undefined && right_values === undefined) {
+      return { keys: await this.target.combineSets(left, right, operation, options) };
+    }
+    const values = { left: left_values, right: right_values };
+    return this.target.combineSetsWithValues(left, right, operation, values, options);
   }
 }
 

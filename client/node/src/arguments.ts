@@ -152,6 +152,21 @@ export interface Groups<K, V> {
   maxima: ArrayOf<V>;
 }
 
+/** Options of `combineSets` and `countSets`. */
+export interface SetOptions extends CallOptions {
+  /** Both sides are sorted, and the result is, greatest first. */
+  descending?: boolean | undefined;
+  /** Read the bits of 2-byte keys as this type. */
+  type?: HalfType | undefined;
+}
+
+/** A value for each key of both sides. */
+export interface SetValues<V extends Values> {
+  left: V;
+  /** Of the type of `left`. Needed for "union" and "symmetric-difference", and only then. */
+  right?: V | undefined;
+}
+
 /** The intervals of `gather`: counts[i] elements from sourceOffsets[i] on. One count may stand for all. */
 export interface GatherIntervals {
   sourceOffsets: Counts;

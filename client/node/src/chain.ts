@@ -14,6 +14,7 @@ import type {
   MoveIntervals,
   ScatterIntervals,
   SearchOptions,
+  SetOptions,
   SortOptions,
   UniqueOptions,
   Values,
@@ -27,6 +28,8 @@ import type { GroupOutputName } from "./groups.js";
 import { keptNames } from "./keeping.js";
 import * as operators from "./operators.js";
 import type { CallOptions } from "./options.js";
+import * as sets from "./sets.js";
+import type { SetOperationName } from "./sets.js";
 import { leavesOf, type Task } from "./task.js";
 
 const MAX_OPERATIONS = 16;
@@ -219,6 +222,37 @@ export class Chain {
     options: LinkEach<Omit<UniqueOptions, "descending">, "keys" | "counts"> = {},
   ): { keys: Pending<ArrayOf<Of<K>>>; counts: Pending<BigInt64Array> } {
     return this.#add(groups.runLengthEncode(keys, options), options.keep);
+  }
+
+  /** See Client.combineSets. */
+  combineSets<K extends In<Keys>>(
+    left: K,
+    right: In<Keys>,
+    operation: SetOperationName,
+    options: Link<SetOptions> = {},
+  ): Pending<ArrayOf<Of<K>>> {
+    return this.#add(sets.combineSets(left, right, operation, options), options.keep);
+  }
+
+  /** See Client.combineSetsWithValues. */
+  combineSetsWithValues<K extends In<Keys>, V extends In<Values>>(
+    left: K,
+    right: In<Keys>,
+    operation: SetOperationName,
+    values: { left: V; right?: V | undefined },
+    options: LinkEach<SetOptions, "keys" | "values"> = {},
+  ): KeysAndValues<Pending<ArrayOf<Of<K>>>, Pending<ValuesOf<Of<V>>>> {
+    return this.#add(sets.combineSetsWithValues(left, right, operation, values, options), options.keep);
+  }
+
+  /** See Client.countSets. The number is an array of one int64. */
+  countSets(
+    left: In<Keys>,
+    right: In<Keys>,
+    operation: SetOperationName,
+    options: Link<SetOptions> = {},
+  ): Pending<BigInt64Array> {
+    return this.#add(sets.countSets(left, right, operation, options), options.keep);
   }
 
   #add<R>(task: Task<R>, keep: unknown): R {

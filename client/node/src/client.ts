@@ -18,6 +18,8 @@ import type {
   Reduction,
   ScatterIntervals,
   SearchOptions,
+  SetOptions,
+  SetValues,
   SortedColumns,
   SortOptions,
   UniqueOptions,
@@ -37,6 +39,8 @@ import type { KeptArray, KeptArrays, StoreOptions } from "./kept.js";
 import * as operators from "./operators.js";
 import type { CallOptions, ConnectOptions, RequestOptions } from "./options.js";
 import type { Health, ServerInfo } from "./results.js";
+import * as sets from "./sets.js";
+import type { SetOperationName } from "./sets.js";
 import type { Task } from "./task.js";
 
 /**
@@ -281,6 +285,66 @@ export class Client {
     options: Omit<UniqueOptions, "descending"> & Partial<KeepEach<"keys" | "counts">> = {},
   ): Promise<unknown> {
     return this.#perform(() => groups.runLengthEncode(keys, options), options);
+  }
+
+  /**
+   * Combines two sorted arrays of one type as multisets, into a sorted array. Where a key occurs m times on the left
+   * and n times on the right, the first min(m, n) of them on each side are partners. All NaNs are one key, and so are
+   * both zeros.
+   * @param operation "union": all of the left, and of the right what has no partner; "intersection": what of the left
+   *   has a partner; "difference": what of the left has none; "symmetric-difference": what has none on both sides
+   */
+  combineSets(left: Keys, right: Keys, operation: SetOperationName, options: SetOptions & Keep): Promise<KeptArray>;
+  combineSets<K extends Keys>(
+    left: K,
+    right: Keys,
+    operation: SetOperationName,
+    options?: SetOptions,
+  ): Promise<ArrayOf<K>>;
+  combineSets(
+    left: unknown,
+    right: unknown,
+    operation: SetOperationName,
+    options: SetOptions & Partial<Keep> = {},
+  ): Promise<unknown> {
+    return this.#perform(() => sets.combineSets(left, right, operation, options), options);
+  }
+
+  /** Combines two sorted arrays, and moves a value with each key. */
+  combineSetsWithValues(
+    left: Keys,
+    right: Keys,
+    operation: SetOperationName,
+    values: SetValues<Values>,
+    options: SetOptions & KeepEach<"keys" | "values">,
+  ): Promise<KeysAndValues<KeptArray, KeptArray>>;
+  combineSetsWithValues<K extends Keys, V extends Values>(
+    left: K,
+    right: Keys,
+    operation: SetOperationName,
+    values: SetValues<V>,
+    options?: SetOptions,
+  ): Promise<KeysAndValues<ArrayOf<K>, ValuesOf<V>>>;
+  combineSetsWithValues(
+    left: unknown,
+    right: unknown,
+    operation: SetOperationName,
+    values: SetValues<Values>,
+    options: SetOptions & Partial<KeepEach<"keys" | "values">> = {},
+  ): Promise<unknown> {
+    return this.#perform(() => sets.combineSetsWithValues(left, right, operation, values, options), options);
+  }
+
+  /** Counts the keys that `combineSets` would return. With `keep`, the server keeps the number, as one int64. */
+  countSets(left: Keys, right: Keys, operation: SetOperationName, options: SetOptions & Keep): Promise<KeptArray>;
+  countSets(left: Keys, right: Keys, operation: SetOperationName, options?: SetOptions): Promise<number>;
+  countSets(
+    left: unknown,
+    right: unknown,
+    operation: SetOperationName,
+    options: SetOptions & Partial<Keep> = {},
+  ): Promise<unknown> {
+    return this.#perform(() => sets.countSets(left, right, operation, options), options);
   }
 
   /** Begins a chain: operators that run one after the other on the server, in one call. */

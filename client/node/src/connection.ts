@@ -400,7 +400,8 @@ function elementFor(output: Output, header: ArrayMessage): Element {
 
 function countOf(output: Output, count: number): number {
   if (count > (output.most ?? count)) {
-    throw new InternalError(`the server answered ${count} elements of ${output.field} for ${output.most} keys`);
+    const text = `the server answered ${count} elements of ${output.field}; there can be ${output.most} at most`;
+    throw new InternalError(text);
   }
   if (output.count !== undefined && count !== output.count) {
     throw new InternalError(`the server answered ${count} elements of ${output.count} of ${output.field}`);
