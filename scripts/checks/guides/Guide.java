@@ -1,7 +1,10 @@
 import io.github.corank.CallOptions;
 import io.github.corank.Chain;
 import io.github.corank.Client;
+import io.github.corank.CombineSets;
+import io.github.corank.CombineSetsResult;
 import io.github.corank.CorankException;
+import io.github.corank.CountSets;
 import io.github.corank.Elements;
 import io.github.corank.Group;
 import io.github.corank.GroupOutput;
@@ -9,6 +12,7 @@ import io.github.corank.GroupResult;
 import io.github.corank.Place;
 import io.github.corank.Priority;
 import io.github.corank.Search;
+import io.github.corank.SetOperation;
 import io.github.corank.Sort;
 import io.github.corank.SortResult;
 import io.github.corank.StoredArray;

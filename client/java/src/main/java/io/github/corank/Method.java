@@ -1,5 +1,7 @@
 package io.github.corank;
 
+import io.github.corank.v1.CombineSetsRequest;
+import io.github.corank.v1.CombineSetsResponse;
 import io.github.corank.v1.CorankServiceGrpc;
 import io.github.corank.v1.ExpandIntervalsRequest;
 import io.github.corank.v1.ExpandIntervalsResponse;
@@ -125,6 +127,15 @@ record Method<Q, A>(
           OperationResult.Builder::setGroup,
           ResultCase.GROUP,
           found -> found.getGroup().getStats(),
+          Method::none);
+  static final Method<CombineSetsRequest, CombineSetsResponse> COMBINE_SETS =
+      new Method<>(
+          CorankServiceGrpc.getCombineSetsMethod(),
+          Operation::getCombineSets,
+          operation -> operation.getCombineSetsBuilder().getOptionsBuilder(),
+          OperationResult.Builder::setCombineSets,
+          ResultCase.COMBINE_SETS,
+          found -> found.getCombineSets().getStats(),
           Method::none);
 
   private static String none(OperationResult found) {

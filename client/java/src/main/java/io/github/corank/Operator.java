@@ -10,7 +10,18 @@ import java.util.List;
  * @param <R> the type of its results
  */
 public abstract sealed class Operator<R>
-    permits Sort, SortColumns, Merge, Search, Expand, Move, Gather, Scatter, LoadBalance, Group {
+    permits Sort,
+        SortColumns,
+        Merge,
+        Search,
+        Expand,
+        Move,
+        Gather,
+        Scatter,
+        LoadBalance,
+        Group,
+        CombineSets,
+        CountSets {
   Operator() {}
 
   /**

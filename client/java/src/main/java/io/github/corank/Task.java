@@ -135,6 +135,23 @@ final class Task {
     outputs.add(new Out(field, destination, type, type.bytes(), -1, most, false, found));
   }
 
+  /** A result like an input, whose length only the answer tells. */
+  void outputUpTo(
+      String field,
+      Destination.Builder destination,
+      Input like,
+      long most,
+      Function<OperationResult, Array> found) {
+    outputs.add(
+        new Out(field, destination, like.type(), like.elementBytes(), -1, most, false, found));
+  }
+
+  /** A result of one INT64. */
+  void number(
+      String field, Destination.Builder destination, Function<OperationResult, Array> found) {
+    add(field, destination, ElementType.INT64, ElementType.INT64.bytes(), 1, false, found);
+  }
+
   private void add(
       String field,
       Destination.Builder destination,

@@ -3,6 +3,8 @@ package io.github.corank;
 import com.google.protobuf.Any;
 import com.google.protobuf.Message;
 import com.google.rpc.Code;
+import io.github.corank.v1.CombineSetsRequest;
+import io.github.corank.v1.CombineSetsResponse;
 import io.github.corank.v1.CorankServiceGrpc;
 import io.github.corank.v1.ExecuteRequest;
 import io.github.corank.v1.ExecuteResponse;
@@ -43,6 +45,9 @@ final class FakeServer extends CorankServiceGrpc.CorankServiceImplBase implement
 
   /** Answers Group. */
   BiConsumer<GroupRequest, StreamObserver<GroupResponse>> onGroup;
+
+  /** Answers CombineSets. */
+  BiConsumer<CombineSetsRequest, StreamObserver<CombineSetsResponse>> onCombineSets;
 
   /** Answers Execute. */
   Function<StreamObserver<ExecuteResponse>, StreamObserver<ExecuteRequest>> onExecute;
@@ -87,6 +92,11 @@ final class FakeServer extends CorankServiceGrpc.CorankServiceImplBase implement
   @Override
   public void group(GroupRequest request, StreamObserver<GroupResponse> answer) {
     onGroup.accept(request, answer);
+  }
+
+  @Override
+  public void combineSets(CombineSetsRequest request, StreamObserver<CombineSetsResponse> answer) {
+    onCombineSets.accept(request, answer);
   }
 
   @Override

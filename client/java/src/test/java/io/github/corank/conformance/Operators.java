@@ -4,6 +4,9 @@ import com.google.gson.JsonArray;
 import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import io.github.corank.Column;
+import io.github.corank.CombineSets;
+import io.github.corank.CombineSetsResult;
+import io.github.corank.CountSets;
 import io.github.corank.Elements;
 import io.github.corank.Expand;
 import io.github.corank.Gather;
@@ -20,6 +23,7 @@ import io.github.corank.Move;
 import io.github.corank.Operator;
 import io.github.corank.Scatter;
 import io.github.corank.Search;
+import io.github.corank.SetOperation;
 import io.github.corank.Sort;
 import io.github.corank.SortAlgorithm;
 import io.github.corank.SortColumns;
@@ -71,6 +75,7 @@ final class Operators {
         yield new Made(LoadBalance.of(input("counts")), List.of("objects", "ranks"));
       }
       case "group" -> group();
+      case "combine_sets" -> combineSets();
       default -> throw new IllegalStateException("no operator " + name);
     };
   }
@@ -290,6 +295,28 @@ final class Operators {
         made, outputs.stream().map(each -> each.name().toLowerCase(Locale.ROOT)).toList());
   }
 
+  private Made combineSets() {
+    expect("operation", "left", "right", "left_values", "right_values", "order", "count_only");
+    SetOperation operation = SetOperation.valueOf(text("operation", "").toUpperCase(Locale.ROOT));
+    Input left = input("left");
+    Input right = input("right");
+    if (is("count_only")) {
+      CountSets made = CountSets.of(operation, left, right);
+      return new Made(isDescending() ? made.descending() : made, List.of("count"));
+    }
+    CombineSets made = CombineSets.of(operation, left, right);
+    if (given.has("right_values")) {
+      Input ofLeft = given.has("left_values") ? input("left_values") : null;
+      made.values(ofLeft, input("right_values"));
+    } else if (given.has("left_values")) {
+      made.values(input("left_values"));
+    }
+    boolean hasValues = given.has("left_values");
+    return new Made(
+        isDescending() ? made.descending() : made,
+        hasValues ? List.of("keys", "values") : List.of("keys"));
+  }
+
   /** The results of an operator that came back, by name. */
   static JsonObject results(Object result, List<String> names, boolean digest) {
     JsonObject made = new JsonObject();
@@ -316,6 +343,11 @@ final class Operators {
       add(made, "sums", group.sums(), digest);
       add(made, "minima", group.minima(), digest);
       add(made, "maxima", group.maxima(), digest);
+    } else if (result instanceof CombineSetsResult sets) {
+      add(made, "keys", sets.keys(), digest);
+      add(made, "values", sets.values(), digest);
+    } else if (result instanceof Long count) {
+      add(made, names.get(0), Elements.of(new long[] {count}), digest);
     } else {
       add(made, names.get(0), (Elements) result, digest);
     }
