@@ -31,6 +31,7 @@ mod operators;
 mod perform;
 mod request;
 mod retry;
+mod sets;
 mod stream;
 mod task;
 
@@ -43,7 +44,7 @@ pub use groups::Groups;
 pub use kept::{KeptArray, KeptArrays, Store};
 pub use operators::{Column, Destination, SortedColumn, SortedColumns};
 pub use request::{FromResults, Place, Priority, Progress, Request, Stats};
-pub use v1::{GroupInput, GroupOutput};
+pub use v1::{GroupInput, GroupOutput, SetOperation};
 
 /// The messages and stubs of the contract.
 #[allow(missing_docs, clippy::all, rustdoc::all)]

@@ -4,6 +4,7 @@ use crate::{
     array::{Array, FromArray, Input, Positions},
     error::{Error, Result},
     request::{FromResults, Named, Request},
+    sets,
     task::{Method, Task},
     v1::{ElementType, SortOutput},
     Client,
@@ -374,9 +375,13 @@ impl<'a, A: FromArray> Request<'a, A> {
         self.with("output", &["Sort"], add_indices).returning()
     }
 
-    /// Moves a value with each key: one array of values for each array of keys. Of merge.
+    /// Moves a value with each key: one array of values for each array of keys. Of merge and of sets; an intersection
+    /// and a difference take the values of the left side alone.
     pub fn values_of<V: Input<'a>>(self, values: impl IntoIterator<Item = V>) -> Request<'a, (A, V::Owned)> {
-        self.with("values", &["Merge"], |task| {
+        self.with("values", &["Merge", "CombineSets"], |task| {
+            if task.method == Method::CombineSets {
+                return sets::add_values(task, values);
+            }
             let arrays = task.inputs.len();
             let (like, count) = several(task, "values", values)?;
             if task.inputs.len() != 2 * arrays {

@@ -129,9 +129,9 @@ impl<'a, R> Request<'a, R> {
         self
     }
 
-    /// Orders greatest first. Equal keys keep the order of their input. Of sorts, merge, search and group.
+    /// Orders greatest first. Equal keys keep the order of their input. Of sorts, merge, search, group and sets.
     pub fn descending(self) -> Self {
-        self.with("order", &["Sort", "Merge", "Search", "Group"], |task| {
+        self.with("order", &["Sort", "Merge", "Search", "Group", "CombineSets"], |task| {
             if task.arguments.columns.is_empty() {
                 task.arguments.descending = true;
                 return Ok(());

@@ -22,6 +22,7 @@ pub(crate) enum Method {
     LoadBalance,
     Search,
     Group,
+    CombineSets,
 }
 
 impl Method {
@@ -37,6 +38,7 @@ impl Method {
             Self::LoadBalance => "LoadBalance",
             Self::Search => "Search",
             Self::Group => "Group",
+            Self::CombineSets => "CombineSets",
         }
     }
 
@@ -128,6 +130,8 @@ pub(crate) struct Arguments {
     pub columns: Vec<bool>,
     pub group_input: v1::GroupInput,
     pub group_outputs: Vec<v1::GroupOutput>,
+    pub set_operation: v1::SetOperation,
+    pub count_only: bool,
 }
 
 pub(crate) struct Task<'a> {
@@ -338,6 +342,19 @@ impl<'a> Task<'a> {
                 sums_destination: self.destination("sums"),
                 minima_destination: self.destination("minima"),
                 maxima_destination: self.destination("maxima"),
+                options,
+            }),
+            Method::CombineSets => Operation::CombineSets(v1::CombineSetsRequest {
+                operation: arguments.set_operation.into(),
+                left: self.array("left"),
+                right: self.array("right"),
+                left_values: self.array("left_values"),
+                right_values: self.array("right_values"),
+                order: order(arguments.descending),
+                count_only: arguments.count_only,
+                keys_destination: self.destination("keys"),
+                values_destination: self.destination("values"),
+                count_destination: self.destination("count"),
                 options,
             }),
         }

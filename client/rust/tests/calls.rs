@@ -47,7 +47,11 @@ struct Fake {
     calls: Arc<AtomicUsize>,
     running: Arc<AtomicUsize>,
     grouped: Grouped,
+    combined: Combined,
 }
+
+/// The last CombineSets.
+type Combined = Arc<Mutex<Option<CombineSetsRequest>>>;
 
 /// How the last Group was asked: its input, its order, and whether it had values.
 type Grouped = Arc<Mutex<Option<(GroupInput, SortOrder, bool)>>>;
@@ -104,6 +108,27 @@ impl CorankService for Fake {
                 parts.map(|part| Ok(ExecuteResponse { part: Some(part) })),
             ))));
         }
+        if let Some(operation::Operation::CombineSets(_)) = &plan.operations[0].operation {
+            let Some(operation::Operation::CombineSets(last)) = plan.operations[1].operation.clone() else {
+                return Err(Status::invalid_argument("plan.operations[1]: is not CombineSets"));
+            };
+            *self.combined.lock().unwrap() = Some(last);
+            let array = |kind: ElementType, count, bytes: Option<Vec<u8>>| {
+                let place = bytes.map(|bytes| array::Place::InlineData(bytes.into()));
+                Some(Array { r#type: kind.into(), count: Some(count), record_bytes: 0, place })
+            };
+            let sets = [
+                CombineSetsResponse { keys: array(ElementType::Uint16, 4, None), ..Default::default() },
+                CombineSetsResponse {
+                    count: array(ElementType::Int64, 1, Some(vec![2, 0, 0, 0, 0, 0, 0, 0])),
+                    ..Default::default()
+                },
+            ];
+            let results =
+                sets.map(|sets| OperationResult { result: Some(operation_result::Result::CombineSets(sets)) });
+            let parts = results.map(|result| ExecuteResponse { part: Some(execute_response::Part::Result(result)) });
+            return Ok(Response::new(Box::pin(tokio_stream::iter(parts.map(Ok)))));
+        }
         let chunk = ArrayChunk { stream_id: 7, first_element: 0, data: vec![0; 4].into() };
         let answer = ExecuteResponse { part: Some(execute_response::Part::Chunk(chunk)) };
         Ok(Response::new(Box::pin(tokio_stream::once(Ok(answer)))))
@@ -140,6 +165,31 @@ impl CorankService for Fake {
         Ok(Response::new(answer))
     }
 
+    /// Answers two keys and what else the request asks for, or one time where results are kept.
+    async fn combine_sets(
+        &self,
+        request: Request<CombineSetsRequest>,
+    ) -> Result<Response<CombineSetsResponse>, Status> {
+        let request = request.into_inner();
+        let kept = request.keys_destination.is_some() || request.count_destination.is_some();
+        if self.calls.fetch_add(1, Ordering::SeqCst) > 0 && kept {
+            return Err(Status::unavailable("gone"));
+        }
+        let array = |kind: ElementType, count: i64, bytes: Vec<u8>| {
+            let place = (!kept).then(|| array::Place::InlineData(bytes.into()));
+            Some(Array { r#type: kind.into(), count: Some(count), record_bytes: 0, place })
+        };
+        let mut answer = CombineSetsResponse::default();
+        if request.count_only {
+            answer.count = array(ElementType::Int64, 1, vec![2, 0, 0, 0, 0, 0, 0, 0]);
+        } else {
+            answer.keys = array(ElementType::Uint16, 2, vec![1, 0, 3, 0]);
+            answer.values = request.left_values.as_ref().and_then(|_| array(ElementType::Uint8, 2, vec![7, 8]));
+        }
+        *self.combined.lock().unwrap() = Some(request);
+        Ok(Response::new(answer))
+    }
+
     async fn get_server_info(
         &self,
         _: Request<GetServerInfoRequest>,
@@ -161,8 +211,7 @@ impl CorankService for Fake {
         gather_intervals: GatherIntervalsRequest => GatherIntervalsResponse,
         scatter_intervals: ScatterIntervalsRequest => ScatterIntervalsResponse,
         load_balance: LoadBalanceRequest => LoadBalanceResponse,
-        search: SearchRequest => SearchResponse,
-        combine_sets: CombineSetsRequest => CombineSetsResponse
+        search: SearchRequest => SearchResponse
     }
 }
 
@@ -171,17 +220,24 @@ struct Server {
     calls: Arc<AtomicUsize>,
     running: Arc<AtomicUsize>,
     grouped: Grouped,
+    combined: Combined,
 }
 
 async fn serve(mode: Mode) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let (calls, running) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let grouped = Grouped::default();
-    let fake = Fake { mode, calls: calls.clone(), running: running.clone(), grouped: grouped.clone() };
+    let (grouped, combined) = (Grouped::default(), Combined::default());
+    let fake = Fake {
+        mode,
+        calls: calls.clone(),
+        running: running.clone(),
+        grouped: grouped.clone(),
+        combined: combined.clone(),
+    };
     let served = tonic::transport::Server::builder().add_service(CorankServiceServer::new(fake));
     tokio::spawn(served.serve_with_incoming(TcpListenerStream::new(listener)));
-    Server { address, calls, running, grouped }
+    Server { address, calls, running, grouped, combined }
 }
 
 #[tokio::test]
@@ -346,4 +402,83 @@ async fn refuses_groups_that_cannot_be() {
         client.group(&[1]).limit(1).await.err().unwrap().field,
     ];
     assert_eq!(wrong, ["outputs", "outputs[1]", "limit"]);
+}
+
+const SET_OPERATIONS: [SetOperation; 4] =
+    [SetOperation::Union, SetOperation::Intersection, SetOperation::Difference, SetOperation::SymmetricDifference];
+
+#[tokio::test]
+async fn sets_travel_with_both_sides_and_their_values() {
+    let server = serve(Mode::Echo).await;
+    let client = Client::connect(&server.address).unwrap();
+    let (left, right, values) = ([1u16, 3, 3], [3u16, 4], [7u8, 8, 9]);
+    let asked = || server.combined.lock().unwrap().take().unwrap();
+    for operation in SET_OPERATIONS {
+        assert_eq!(client.combine_sets(operation, &left, &right).await.unwrap(), [1, 3]);
+        let plain = asked();
+        let told = (plain.operation(), plain.order(), plain.count_only, plain.left_values, plain.right_values);
+        assert_eq!(told, (operation, SortOrder::Ascending, false, None, None));
+        let inline = |array: &Option<Array>| match array.as_ref().unwrap().place.clone().unwrap() {
+            array::Place::InlineData(data) => data.to_vec(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((inline(&plain.left), inline(&plain.right)), (vec![1, 0, 3, 0, 3, 0], vec![3, 0, 4, 0]));
+
+        let from_left = matches!(operation, SetOperation::Intersection | SetOperation::Difference);
+        let request = client.combine_sets(operation, &left, &right).descending();
+        let request = match from_left {
+            true => request.values_of([&values[..]]),
+            false => request.values_of([&values[..], &values[..2]]),
+        };
+        assert_eq!(request.await.unwrap(), (vec![1, 3], vec![7, 8]));
+        let with = asked();
+        assert_eq!((with.order(), inline(&with.left_values)), (SortOrder::Descending, vec![7, 8, 9]));
+        assert_eq!(with.right_values.is_none(), from_left);
+
+        assert_eq!(client.count_sets(operation, &left, &right).await.unwrap(), 2);
+        assert!(asked().count_only);
+    }
+}
+
+#[tokio::test]
+async fn refuses_sets_that_cannot_be() {
+    let server = serve(Mode::Echo).await;
+    let client = Client::connect(&server.address).unwrap();
+    let (none, one, three) = ([0u16; 0], [3u16], [1u16, 3, 3]);
+    for (at, (left, right)) in [(&none[..], &one[..]), (&three, &one), (&one, &three), (&one, &none)].iter().enumerate()
+    {
+        let error = client.combine_sets(SET_OPERATIONS[at], *left, *right).await.unwrap_err();
+        assert_eq!(error.code, Code::Internal, "{error}");
+        assert!(error.message.contains("2 elements of keys, not Some(1)"), "{error}");
+    }
+    let sets = || client.combine_sets(SetOperation::Union, &three, &one);
+    let wrong = [
+        sets().values_of([&one; 0]).await.err().unwrap().field,
+        sets().values_of([&one, &one, &one]).await.err().unwrap().field,
+        sets().limit(1).await.err().unwrap().field,
+    ];
+    assert_eq!(wrong, ["values", "values", "limit"]);
+}
+
+#[tokio::test]
+async fn kept_sets_are_not_combined_twice() {
+    let server = serve(Mode::Echo).await;
+    let client = Client::connect(&server.address).unwrap();
+    let count = || client.count_sets(SetOperation::Union, &[3u16], &[3u16]).keep(&["number"]);
+    assert_eq!(count().await.unwrap()[0].count, 1);
+    let error = count().await.unwrap_err();
+    assert_eq!((error.code, error.attempts), (Code::Unavailable, 1), "{error}");
+}
+
+#[tokio::test]
+async fn later_operators_of_a_chain_name_no_length_of_sets() {
+    let server = serve(Mode::Echo).await;
+    let client = Client::connect(&server.address).unwrap();
+    let mut chain = client.chain();
+    let union = chain.then(client.combine_sets(SetOperation::Union, &[1u16, 3], &[2u16, 3]));
+    let count = chain.then(client.count_sets(SetOperation::Difference, &union, &[2u16]));
+    assert_eq!(chain.run().await.unwrap().take(count).unwrap(), 2);
+    let left = server.combined.lock().unwrap().take().unwrap().left.unwrap();
+    assert_eq!(left.count, None);
+    assert!(matches!(left.place, Some(array::Place::Stored(stored)) if stored.temporary));
 }

@@ -13,6 +13,7 @@ async fn NAME(client: &corank::Client) -> corank::Result<()> {
     let offsets = from.clone();
     let (names, years) = (b"UB".to_vec(), vec![2001u16, 2003]);
     let minutes = vec![7i32, 9];
+    let (monday, tuesday) = (vec![1u32, 3, 3], vec![2u32, 3]);
     BLOCK
     Ok(())
 }

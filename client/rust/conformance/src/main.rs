@@ -12,7 +12,7 @@ use std::{
 
 use corank::{
     Array, Client, Column, ConnectOptions, Error, GroupInput, GroupOutput, Health, Link, Place, Priority, Progress,
-    Request, Stats,
+    Request, SetOperation, Stats,
 };
 use serde_json::{json, Map, Value};
 
@@ -261,6 +261,24 @@ fn request<'a>(
                 request.named()
             }
         }
+        "combine_sets" => {
+            check(given, &["operation", "left", "right", "left_values", "right_values", "order", "count_only"]);
+            let name = format!("SET_OPERATION_{}", given["operation"].as_str().expect("a name").to_uppercase());
+            let operation = SetOperation::from_str_name(&name).expect("an operation");
+            let (left, right) = (array("left")?, array("right")?);
+            if given["count_only"] == true {
+                client.count_sets(operation, left, right).named()
+            } else {
+                let request = client.combine_sets(operation, left, right);
+                let values = ["left_values", "right_values"].into_iter().filter(|name| has(name));
+                let values = values.map(array).collect::<Result<Vec<_>, _>>()?;
+                if values.is_empty() {
+                    request.named()
+                } else {
+                    request.values_of(values).named()
+                }
+            }
+        }
         other => panic!("the driver does not know the operator {other}"),
     };
     Ok(arguments(made, given))
@@ -324,7 +342,7 @@ fn order<'a>(operator: &str, given: &'a Value) -> Vec<&'a str> {
     }
 }
 
-const RESULTS: [&str; 8] = ["keys", "values", "indices", "result", "objects", "ranks", "positions", "columns"];
+const RESULTS: [&str; 9] = ["keys", "values", "indices", "result", "objects", "ranks", "positions", "columns", "count"];
 
 fn options<'a, R>(mut request: Request<'a, R>, given: &Value) -> Result<Request<'a, R>, Failure> {
     let Some(_) = given.as_object() else {
@@ -445,6 +463,8 @@ fn names(operator: &str, given: &Value) -> Vec<String> {
         "load_balance" => &["objects", "ranks"],
         "search" => &["positions"],
         "group" => return group_outputs(given).into_iter().map(str::to_owned).collect(),
+        "combine_sets" if given["count_only"] == true => &["count"],
+        "combine_sets" => &["keys", "values"],
         _ => &["result"],
     };
     names.iter().map(|name| (*name).to_owned()).collect()
