@@ -97,5 +97,26 @@ TEST_P(ClientOnServer, AChainGoesOnWithGroups) {
   EXPECT_THAT(*ToVector<uint16_t>((*results)[2].arrays[0]), ElementsAre(1, 1, 2, 2, 3, 3));
 }
 
+TEST_P(ClientOnServer, AChainGoesOnWithCombinedSets) {
+  const std::vector<uint16_t> left = {1, 3, 3, 7}, right = {3, 4, 7, 7};
+  const std::vector<float> left_values = {1, 2, 3, 4}, right_values = {5, 6, 7, 8};
+  CombineSetsRequest united{SetOperation::kUnion, Order::kAscending, ViewOf(left), ViewOf(right)};
+  united.left_values = ViewOf(left_values);
+  united.right_values = ViewOf(right_values);
+  united.keys_output = Temporary("keys");
+  united.values_output = Temporary("values");
+  CombineSetsRequest rest{SetOperation::kDifference, Order::kAscending, TemporaryViewUpTo("keys", KeyType::kUint16, 8),
+                          ViewOf(right)};
+  rest.left_values = TemporaryViewUpTo("values", KeyType::kFloat32, 8);
+  CombineSetsRequest shared{SetOperation::kIntersection, Order::kAscending, ViewOf(left), rest.left};
+  shared.count_only = true;
+  const auto results = client_.Run({united, rest, shared});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].arrays[0].placed, 6);
+  EXPECT_THAT(*ToVector<uint16_t>((*results)[1].arrays[0]), ElementsAre(1, 3));
+  EXPECT_THAT(*ToVector<float>((*results)[1].arrays[1]), ElementsAre(1, 3));
+  EXPECT_THAT(*ToVector<int64_t>((*results)[2].arrays[0]), ElementsAre(4));
+}
+
 }  // namespace
 }  // namespace corank::client

@@ -11,6 +11,7 @@ from fake_server import FakeServer
 from oracles import KEY_TYPES, bits, random_keys
 
 import corank
+from corank._sets import _most
 
 OPERATIONS: tuple[Any, ...] = ("union", "intersection", "difference", "symmetric_difference")
 X = np.array([1, 2, 2], np.int32)
@@ -75,6 +76,38 @@ def test_results_stay_on_the_server(fake_client: corank.Client) -> None:
     np.testing.assert_array_equal(fake_client.expand([7], number), [7, 7, 7])
     for kept in (rest, number):
         kept.delete()
+
+
+def test_a_chain_goes_on_with_combined_sets(client: corank.Client) -> None:
+    rng = np.random.default_rng(2)
+    a, b = (np.sort(rng.integers(0, 500, count)) for count in (400, 300))
+    with client.chain() as chain:
+        left, right = chain.unique(a), chain.unique(b)
+        union, values = chain.combine_sets(left, right, "union", left_values=left, right_values=right)
+        assert "? x int64" in repr(union)
+        both = chain.combine_sets(b, left, "intersection")
+        rest, of_rest = chain.combine_sets(union, right, "difference", left_values=values)
+        number = chain.count_sets(union, right, "symmetric_difference")
+        repeated = chain.expand([7], number)
+        count = chain.count_sets(b, union, "intersection")
+    np.testing.assert_array_equal(rest.result(), np.setdiff1d(a, b))
+    np.testing.assert_array_equal(of_rest.result(), np.setdiff1d(a, b))
+    np.testing.assert_array_equal(both.result(), np.intersect1d(a, b))
+    np.testing.assert_array_equal(repeated.result(), np.full(np.setdiff1d(a, b).size, 7))
+    np.testing.assert_array_equal(count.result(), [np.unique(b).size])
+    with pytest.raises(RuntimeError, match="stayed on the server"):
+        union.result()
+
+
+def test_results_have_room_for_the_longest() -> None:
+    for left, right, rooms in (
+        (5, 3, (8, 3, 5, 8)),
+        (2, 3, (5, 2, 2, 5)),
+        (None, 3, (None, 3, None, None)),
+        (2, None, (None, 2, 2, None)),
+        (None, None, (None, None, None, None)),
+    ):
+        assert tuple(_most(operation, left, right) for operation in OPERATIONS) == rooms
 
 
 def test_what_cannot_be_is_refused_before_the_call(fake: FakeServer, fake_client: corank.Client) -> None:

@@ -30,6 +30,15 @@ _OPERATIONS = {
 _OF_LEFT_ONLY = ("intersection", "difference")
 
 
+def _most(operation: str, left: int | None, right: int | None) -> int | None:
+    """The length of the longest result; None: not known before the answer."""
+    if operation == "difference":
+        return left
+    if left is None or right is None:
+        return (right if left is None else left) if operation == "intersection" else None
+    return min(left, right) if operation == "intersection" else left + right
+
+
 class _Combination:
     """A CombineSets request and its arrays."""
 
@@ -46,8 +55,7 @@ class _Combination:
         of_one_dtype(("left", "right"), [each.dtype for each in found])
         self.keys = found[0]
         self.parts: list[Part] = [each.part for each in found]
-        counts = [each.part.header.count for each in found]
-        self._most = {"intersection": min(counts), "difference": counts[0]}.get(operation, sum(counts))
+        self._most = _most(operation, found[0].part.most, found[1].part.most)
 
     def add_values(self, left_values: Input | None, right_values: Input | None) -> np.dtype[Any] | None:
         """Adds the values that travel with the keys. Returns their dtype; None: there are none.
@@ -105,7 +113,7 @@ def _number(result: Any) -> Any:
 
 
 class SetOperators(Operators[A]):
-    """Operators on sorted arrays as multisets; a chain does not take them."""
+    """Operators on sorted arrays as multisets. Only the answer tells how many keys the result has."""
 
     def combine_sets(
         self,

@@ -27,5 +27,5 @@ class ArrayOperators(
     """Operators that return arrays."""
 
 
-class PendingOperators(OrderedOperators[Any], GroupOperators[Any], IntervalOperators[Any]):
+class PendingOperators(OrderedOperators[Any], GroupOperators[Any], SetOperators[Any], IntervalOperators[Any]):
     """Operators that return Pendings."""

@@ -1242,6 +1242,45 @@ class PendingOperators(Operators[Pending]):
         out: Any = None,
         keep: str | Sequence[str] | None = None,
     ) -> tuple[Pending, Pending]: ...
+    @overload
+    def combine_sets(
+        self,
+        left: Input,
+        right: Input,
+        operation: SetOperation,
+        *,
+        left_values: None = None,
+        right_values: None = None,
+        descending: bool = False,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    @overload
+    def combine_sets(
+        self,
+        left: Input,
+        right: Input,
+        operation: SetOperation,
+        *,
+        left_values: Input,
+        right_values: Input | None = None,
+        descending: bool = False,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> tuple[Pending, Pending]: ...
+    def count_sets(
+        self,
+        left: Input,
+        right: Input,
+        operation: SetOperation,
+        *,
+        descending: bool = False,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
 
 class _PendingGroups(NamedTuple):
     """The Groups of a chain."""

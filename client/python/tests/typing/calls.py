@@ -86,6 +86,12 @@ def right(client: corank.Client, x: Floats, y: NDArray[np.int8], stored: corank.
     with client.chain(deadline=5) as chain:
         assert_type(chain.sort(x), corank.Pending)
         assert_type(chain.sort(x, values=y, keep=("a", "b")), tuple[corank.Pending, corank.Pending])
+        assert_type(chain.combine_sets(chain.sort(x), x, "union"), corank.Pending)
+        assert_type(
+            chain.combine_sets(x, x, "difference", left_values=y, keep=("a", "b")),
+            tuple[corank.Pending, corank.Pending],
+        )
+        assert_type(chain.count_sets(x, x, "union"), corank.Pending)
     kept: list[corank.Stats] = []
     client.sort(x, on_stats=kept.append, priority="high", place="stream", progress=False, request_id=None)
     corank.connect("h:1", retries=0, tls_ca="ca.pem", token=None)
