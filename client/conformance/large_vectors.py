@@ -293,6 +293,73 @@ def groups() -> Iterator[Vector]:
     yield _grouped("stream/group_chosen", needs, fitting, ("keys", "sums"), {}, server="limited")
 
 
+def sets() -> Iterator[Vector]:
+    """Sorted sides that travel in a message, in streams and in parts, and sides with ties that a chain sorts first."""
+    (told, left), (told_right, right) = ramp("uint32", 7, 3, 70_000), ramp("uint32", 0, 2, 90_000)
+    (values, rows), (right_values, right_rows) = hashed("record", 1, 70_000, 5), hashed("record", 2, 90_000, 5)
+    base = {"left": told, "right": told_right}
+    for place in ("inline", "stream"):
+        needs = ["combine_sets", "integers", *(["streams"] if place == "stream" else [])]
+        for operation in SET_OPERATIONS:
+            found = _combined(left, right, operation)
+            with_values: Vector = {"left_values": values}
+            if operation in ("union", "symmetric_difference"):
+                with_values["right_values"] = right_values
+            yield call(
+                f"{place}/sets/{operation}",
+                "combine_sets",
+                [*needs, "records"],
+                {**base, "operation": operation, **with_values},
+                {
+                    "keys": digest(np.concatenate([left, right])[found], told),
+                    "values": digest(np.concatenate([rows, right_rows])[found], values),
+                },
+                {"place": place},
+            )
+    found = _combined(left, right, "union")
+    yield call(
+        "stream/sets/count",
+        "combine_sets",
+        ["combine_sets", "integers", "streams"],
+        {**base, "operation": "union", "count_only": True},
+        {"count": digest(np.array([len(found)]), {"type": "int64"})},
+        {"place": "stream"},
+    )
+    (told, left), (told_right, right) = ramp("int32", 1, 5, 1 << 20), ramp("int32", 6, 10, 1 << 19)
+    yield call(
+        "parts/sets",
+        "combine_sets",
+        ["combine_sets", "parts", "streams", "integers"],
+        {"operation": "symmetric_difference", "left": told, "right": told_right},
+        {"keys": digest(np.concatenate([left, right])[_combined(left, right, "symmetric_difference")], told)},
+        {"place": "stream", "connections": 3},
+        server="faults",
+        faults=[],
+        calls={"Execute": 3},
+        connections=3,
+    )
+
+
+SET_OPERATIONS = ("union", "intersection", "difference", "symmetric_difference")
+
+
+def _combined(left: Elements, right: Elements, operation: str) -> Elements:
+    """The elements of a set operation on sorted integers, as positions in both sides joined."""
+
+    def is_alone(side: Elements, other: Elements) -> Elements:
+        nth = np.arange(len(side)) - np.searchsorted(side, side)
+        partners = np.searchsorted(other, side, side="right") - np.searchsorted(other, side)
+        alone: Elements = nth >= partners
+        return alone
+
+    alone, alone_right = is_alone(left, right), is_alone(right, left)
+    of_left = {"union": np.full(len(left), True), "intersection": ~alone}.get(operation, alone)
+    of_right = alone_right if operation in ("union", "symmetric_difference") else np.full(len(right), False)
+    found = np.flatnonzero(np.concatenate([of_left, of_right]))
+    ordered: Elements = found[np.argsort(np.concatenate([left, right])[found], kind="stable")]
+    return ordered
+
+
 def many_chunks() -> Iterator[Vector]:
     """Arrays of many chunks, over several connections, and so large that the client chooses."""
     told, keys = hashed("uint32", 1, 3 << 20)

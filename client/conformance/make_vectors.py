@@ -26,6 +26,7 @@ import interval_vectors
 import kept_vectors
 import large_vectors
 import operator_vectors
+import set_vectors
 from operator_vectors import Vector
 
 HERE = Path(__file__).resolve().parent
@@ -45,9 +46,11 @@ def files() -> dict[str, list[Vector]]:
             *interval_vectors.load_balances(),
         ],
         "group": list(group_vectors.every()),
+        "sets": list(set_vectors.every()),
         "large": [
             *large_vectors.larger(),
             *large_vectors.groups(),
+            *large_vectors.sets(),
             *large_vectors.many_chunks(),
             *large_vectors.progress(),
             *large_vectors.shared_memory(),

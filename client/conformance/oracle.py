@@ -172,6 +172,25 @@ def groups(keys: Array, order: Sequence[int]) -> list[list[int]]:
     return found
 
 
+def combine(left: Array, right: Array, operation: str, descending: bool) -> list[int]:
+    """The elements of a set operation, as positions in both sides joined: class by class of equal keys."""
+    classes: dict[tuple[bool, float | int], tuple[list[int], list[int]]] = {}
+    for side, keys in enumerate((left, right)):
+        for at, item in enumerate(keys.items):
+            members = classes.setdefault(rank(keys.type, item, descending), ([], []))
+            members[side].append(side * len(left.items) + at)
+    found: list[int] = []
+    for _, (own, other) in sorted(classes.items()):
+        partners = min(len(own), len(other))
+        found += {
+            "union": own + other[partners:],
+            "intersection": own[:partners],
+            "difference": own[partners:],
+            "symmetric_difference": own[partners:] + other[partners:],
+        }[operation]
+    return found
+
+
 def sums(values: Array, members: Sequence[Sequence[int]]) -> Array:
     """The sum of the values of each group, in 64 bits."""
     totals = [[value_of(values.type, values.items[at]) for at in group] for group in members]

@@ -144,6 +144,24 @@ void ReadGroup(const Json& arguments, Reader& reader, Operator& made) {
   made.request = std::move(request);
 }
 
+void ReadCombineSets(const Json& arguments, Reader& reader, Operator& made) {
+  client::CombineSetsRequest request;
+  const std::string operation = Text(arguments, "operation");
+  request.operation = operation == "union"          ? client::SetOperation::kUnion
+                      : operation == "intersection" ? client::SetOperation::kIntersection
+                      : operation == "difference"   ? client::SetOperation::kDifference
+                                                    : client::SetOperation::kSymmetricDifference;
+  request.order = OrderOf(arguments);
+  request.left = reader.View("left");
+  request.right = reader.View("right");
+  request.left_values = reader.OptionalView("left_values");
+  request.right_values = reader.OptionalView("right_values");
+  request.count_only = Flag(arguments, "count_only");
+  made.results = {request.count_only ? "count" : "keys"};
+  if (request.left_values.has_value()) made.results.emplace_back("values");
+  made.request = std::move(request);
+}
+
 // The Output of a result of each request.
 client::Output* OutputOf(client::SortRequest& request, const std::string& name) {
   return name == "keys" ? &request.keys_output : name == "values" ? &request.values_output : &request.indices_output;
@@ -164,6 +182,9 @@ client::Output* OutputOf(client::GroupRequest& request, const std::string& name)
          : name == "sums"   ? &request.sums_output
          : name == "minima" ? &request.minima_output
                             : &request.maxima_output;
+}
+client::Output* OutputOf(client::CombineSetsRequest& request, const std::string& name) {
+  return name == "keys" ? &request.keys_output : name == "values" ? &request.values_output : &request.count_output;
 }
 template <typename Request>
 client::Output* OutputOf(Request& request, const std::string& /*name*/) {
@@ -223,6 +244,15 @@ struct Calling {
     Answer answer{{}, result->stats, ""};
     for (auto* const array :
          {&result->keys, &result->counts, &result->firsts, &result->sums, &result->minima, &result->maxima}) {
+      Add(std::move(*array), answer.arrays);
+    }
+    return answer;
+  }
+  absl::StatusOr<Answer> operator()(const client::CombineSetsRequest& request) const {
+    auto result = client.CombineSets(request, options);
+    if (!result.ok()) return result.status();
+    Answer answer{{}, result->stats, ""};
+    for (auto* const array : {&result->keys, &result->values, &result->count}) {
       Add(std::move(*array), answer.arrays);
     }
     return answer;
@@ -294,6 +324,8 @@ Operator OperatorOf(const Json& call, Storage& storage) {
     made.results = {"objects", "ranks"};
   } else if (name == "group") {
     ReadGroup(arguments, reader, made);
+  } else if (name == "combine_sets") {
+    ReadCombineSets(arguments, reader, made);
   } else {
     client::SearchRequest request;
     request.order = OrderOf(arguments);

@@ -199,6 +199,14 @@ class Operators:
         named = {name: value for name, value in found._asdict().items() if value is not None}
         return list(named), list(named.values()) if len(named) > 1 else next(iter(named.values()))
 
+    def _combine_sets(self, given: Json, keep: Json) -> Any:
+        sides = [given.pop(name) for name in ("left", "right", "operation")]
+        if given.pop("count_only", False):
+            count = self._call("count_sets", *sides, **given, **keep)
+            return ["count"], np.array([count], np.int64) if isinstance(count, int) else count
+        names = ["keys", "values"] if "left_values" in given else ["keys"]
+        return names, self._call("combine_sets", *sides, **given, **keep)
+
 
 class Driver:
     """The commands."""
