@@ -219,7 +219,7 @@ class Case(Planner):
         """Checks that a failed call had to fail and changed nothing."""
         one = max(
             sum(each.elements.data.nbytes for each in operation.inputs)
-            + sum(each.elements.data.nbytes for each in operation.results)
+            + sum(max(each.elements.data.nbytes, each.room) for each in operation.results)
             for operation in plan.operations
         )
         is_large = plan.device_bytes > self._most * 3 // 4 or (8 * one > self._most and not plan.unary)  # and workspace

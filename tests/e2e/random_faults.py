@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import oracles
+from corank.v1.group_pb2 import GROUP_INPUT_SORTED
 from random_operators import Draw, Elements, Fault, Input, Operation, integers
 
 INVALID = "INVALID_ARGUMENT"
@@ -23,7 +24,8 @@ def _unsorted(draw: Draw, operation: Operation, name: str) -> Fault | None:
         return None
     swapped = elements.data.copy()
     swapped[0], swapped[-1] = elements.data[-1], elements.data[0]
-    operation.request.assume_sorted = False
+    if operation.kind in ("merge", "search"):
+        operation.request.assume_sorted = False
     _replace(operation, name, Elements(elements.type, swapped))
     return Fault(INVALID, name)
 
@@ -59,6 +61,39 @@ def _bad_number(draw: Draw, operation: Operation, fields: dict[str, Elements]) -
     return Fault(INVALID, f"{name}[" if name == "segment_offsets" else f"{name}[{at}]")
 
 
+def _longer(operation: Operation, name: str, values: Elements) -> Fault | None:
+    """Sends one value more than there are keys."""
+    _replace(operation, name, Elements(values.type, np.concatenate([values.data, values.data[:1]])))
+    return Fault(INVALID, f"{name}.count") if len(values.data) else None
+
+
+def _bad_group(draw: Draw, operation: Operation, fields: dict[str, Elements]) -> Fault | None:
+    """An output that does not exist or is there twice, values too many, or keys in no order."""
+    way = int(draw.rng.integers(0, 3))
+    outputs = operation.request.outputs
+    if way == 0 or (way == 1 and not len(outputs)):
+        outputs.append(77)
+        return Fault(INVALID, f"outputs[{len(outputs) - 1}]")
+    if way == 1:
+        outputs.append(outputs[0])
+        return Fault(INVALID, f"outputs[{len(outputs) - 1}]")
+    if operation.request.input == GROUP_INPUT_SORTED:
+        return _unsorted(draw, operation, "keys")
+    return _longer(operation, "values", fields["values"]) if "values" in fields else None
+
+
+def _bad_sets(draw: Draw, operation: Operation, fields: dict[str, Elements]) -> Fault | None:
+    """An operation that does not exist, values too many, or a side in no order."""
+    way, values = int(draw.rng.integers(0, 3)), [name for name in fields if name.endswith("values")]
+    if way == 0:
+        operation.request.operation = 77
+        return Fault(INVALID, "operation")
+    if way == 1 and values:
+        name = draw.one(values)
+        return _longer(operation, name, fields[name])
+    return _unsorted(draw, operation, draw.one(("left", "right")))
+
+
 def spoil(draw: Draw, operation: Operation) -> bool:
     """Makes an operation wrong in one way and sets its `fault`; returns False if that way does not apply."""
     fields = {each.field: each.elements for each in operation.inputs}
@@ -71,9 +106,11 @@ def spoil(draw: Draw, operation: Operation) -> bool:
         operation.request.limit = -1
         fault = Fault(INVALID, "limit")
     elif way == 2 and "values" in fields and operation.kind == "sort":
-        values = fields["values"]
-        _replace(operation, "values", Elements(values.type, np.concatenate([values.data, values.data[:1]])))
-        fault = Fault(INVALID, "values.count") if len(values.data) else None
+        fault = _longer(operation, "values", fields["values"])
+    elif operation.kind == "group":
+        fault = _bad_group(draw, operation, fields)
+    elif operation.kind == "combine_sets":
+        fault = _bad_sets(draw, operation, fields)
     elif way == 2 and operation.kind == "merge":
         operation.inputs = operation.inputs[:1]
         fault = Fault(INVALID, "keys")

@@ -10,11 +10,13 @@ from corank.v1 import operators_pb2 as o
 from random_operators import RECORD, Array, Draw, Elements, Operation, draw_order, indices, integers
 
 
-def _sorted(elements: Elements, descending: bool) -> Elements:
+def sorted_keys(elements: Elements, descending: bool) -> Elements:
+    """The keys in order."""
     return Elements(elements.type, elements.data[oracles.argsort(elements.data, elements.key_type, descending)])
 
 
-def _is_sorted(elements: Elements, descending: bool) -> bool:
+def is_sorted(elements: Elements, descending: bool) -> bool:
+    """Whether these are keys in order."""
     if elements.type == RECORD:
         return False
     keys = oracles.comparable(elements.data, elements.key_type)
@@ -22,12 +24,13 @@ def _is_sorted(elements: Elements, descending: bool) -> bool:
     return bool(((first <= last) | (last != last)).all())
 
 
-def _some_sorted(draw: Draw, descending: bool) -> tuple[Elements, Any]:
-    found = draw.taken(lambda each: _is_sorted(each, descending))
+def some_sorted(draw: Draw, descending: bool) -> tuple[Elements, Any]:
+    """Sorted keys of any type."""
+    found = draw.taken(lambda each: is_sorted(each, descending))
     if found is not None:
         return found
     key_type = draw.one(draw.types)
-    return _sorted(draw.keys(key_type, draw.count(oracles.storage(key_type).itemsize)), descending), None
+    return sorted_keys(draw.keys(key_type, draw.count(oracles.storage(key_type).itemsize)), descending), None
 
 
 def merge(draw: Draw) -> Operation:
@@ -36,12 +39,12 @@ def merge(draw: Draw) -> Operation:
     request = o.MergeRequest(order=order, assume_sorted=draw.chance(0.2))
     request.algorithm = int(draw.rng.integers(0, 6))  # type: ignore[assignment]
     operation = Operation("merge", request)
-    parts = [_some_sorted(draw, descending)]
+    parts = [some_sorted(draw, descending)]
     ways, key_type = int(draw.one((2, 2, 3, 5, 8, 33, 40))), parts[0][0].key_type
-    held = draw.fitting(lambda each: each.type == parts[0][0].type and _is_sorted(each, descending))
+    held = draw.fitting(lambda each: each.type == parts[0][0].type and is_sorted(each, descending))
     held = [each for each in held if each[0].data.nbytes <= draw.most_bytes // ways]
     for length in np.diff(draw.cuts(draw.count(parts[0][0].width), ways - 1)).tolist():
-        part = _sorted(draw.keys(key_type, length), descending), None
+        part = sorted_keys(draw.keys(key_type, length), descending), None
         parts.insert(int(draw.rng.integers(0, len(parts) + 1)), draw.one(held) if held and draw.chance(0.3) else part)
     for at, (keys, where) in enumerate(parts):
         operation.add(f"keys[{at}]", keys, where)
@@ -74,7 +77,7 @@ def merge(draw: Draw) -> Operation:
 def search(draw: Draw) -> Operation:
     """Search, on both sides and in both orders."""
     order, descending = draw_order(draw)
-    haystack, held = _some_sorted(draw, descending)
+    haystack, held = some_sorted(draw, descending)
     found = draw.taken(lambda each: each.type == haystack.type)
     needles, where = found or (draw.keys(haystack.key_type, draw.count(haystack.width)), None)
     if len(haystack.data) and len(needles.data) and found is None:

@@ -55,6 +55,8 @@ class Result(NamedTuple):
     field: str
     destination: str
     elements: Elements
+    room: int = 0
+    """The bytes that its place needs, where these are more than it has."""
 
 
 class Fault(NamedTuple):
@@ -89,9 +91,9 @@ class Operation:
         """Adds an input."""
         self.inputs.append(Input(name, elements, held))
 
-    def answer(self, name: str, destination: str, elements: Elements) -> None:
-        """Adds a result."""
-        self.results.append(Result(name, destination, elements))
+    def answer(self, name: str, destination: str, elements: Elements, most: int = 0) -> None:
+        """Adds a result; `most`: the elements for which the server wants room, if the answer tells how many it has."""
+        self.results.append(Result(name, destination, elements, most * elements.width))
 
 
 class Draw:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import random_intervals
 import random_operators
+import random_sets
 from corank.v1 import array_pb2 as a
 from random_faults import INVALID, spoil
 from random_operators import Draw, Elements, Fault, Input, Operation, Result
@@ -28,6 +29,8 @@ OPERATORS = (
     random_intervals.move,
     random_intervals.scatter,
     random_intervals.load_balance,
+    random_sets.group,
+    random_sets.combine_sets,
 )
 LARGE = (random_operators.plain_sort, random_operators.plain_sort, random_intervals.merge, random_operators.sort)
 """Operators whose arrays all lie in one kind of place and may exceed the device memory of a stream."""
@@ -318,11 +321,13 @@ class Planner:
 
     @staticmethod
     def _room(operation: Operation, result: Result) -> int:
-        """The size that a result's place needs. For the first of some strings: at most the size of all of them."""
+        """The size that a result's place needs. For the first of some strings: at most the size of all of them; for
+        groups and sets: that of the longest result.
+        """
         like = [each.elements.data.nbytes for each in operation.inputs if each.field == result.field]
         is_limited = operation.kind == "sort" and operation.request.HasField("limit")
         strings = any(each.destination == f"{result.field[:-4]}offsets_destination" for each in operation.results)
-        return max([result.elements.data.nbytes, *(like if is_limited and strings else [])])
+        return max([result.elements.data.nbytes, result.room, *(like if is_limited and strings else [])])
 
     def _result_range(
         self, plan: Plan, operation: Operation, result: Result, ranges: list[tuple[Region, int, int]]

@@ -13,8 +13,10 @@ import grpc
 import numpy as np
 from corank.v1 import array_pb2 as a
 from corank.v1 import corank_service_pb2 as service
+from corank.v1 import group_pb2 as group
 from corank.v1 import memory_service_pb2 as memory
 from corank.v1 import operators_pb2 as o
+from corank.v1 import sets_pb2 as sets
 from e2e_support import details_of
 from random_operators import RECORD, Array, Elements
 
@@ -38,6 +40,8 @@ METHODS: dict[str, tuple[str, Any]] = {
     "scatter_intervals": ("ScatterIntervals", o.ScatterIntervalsResponse),
     "load_balance": ("LoadBalance", o.LoadBalanceResponse),
     "search": ("Search", o.SearchResponse),
+    "group": ("Group", group.GroupResponse),
+    "combine_sets": ("CombineSets", sets.CombineSetsResponse),
 }
 
 
