@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import numpy as np
 import pytest
 
 import corank
+import corank.aio
 
 pa = pytest.importorskip("pyarrow")
 pc = pytest.importorskip("pyarrow.compute")
@@ -71,3 +73,19 @@ def test_polars(any_client: corank.Client, key: str) -> None:
 def test_calls_without_blocking_return_tables(any_client: corank.Client) -> None:
     table = pa.table({"k": [2, None, 1]})
     assert any_client.submit("sort_by", table, "k").result()["k"].to_pylist() == [1, 2, None]
+
+    async def calls() -> None:
+        async with corank.aio.connect(any_client.address) as client:
+            ordered, rows = await asyncio.gather(client.sort_by(table, "k"), client.argsort_by(table, "k", limit=2))
+            assert ordered["k"].to_pylist() == [1, 2, None]
+            assert rows.tolist() == [2, 0]
+            assert (await client.top_k(table, 1, "k"))["k"].to_pylist() == [2]
+            assert (await client.merge_by([ordered, ordered], "k")).num_rows == 6
+            assert (await client.join_by(table, ordered, "k", how="anti"))["k"].to_pylist() == [None]
+            groups = client.group_by(table, "k", drop_nulls=True)
+            assert (await groups.agg(n="count"))["n"].to_pylist() == [1, 1]
+            assert (await groups.firsts())["k"].to_pylist() == [1, 2]
+            with pytest.raises(TypeError, match="did you mean 'descending'"):
+                await client.sort_by(table, "k", reverse=True)
+
+    asyncio.run(calls())

@@ -30,6 +30,7 @@ from corank._options import (
     options_of,
 )
 from corank._results import ServerInfo
+from corank._tables_aio import AsyncTableOperators
 from corank._task import Task
 from corank._typed_aio import AsyncOperators
 
@@ -59,7 +60,7 @@ def connect(address: str | None = None, **options: Unpack[ConnectOptions]) -> As
     return AsyncClient(address, **options)
 
 
-class AsyncClient(AsyncOperators, options=CallOptions, result="NDArray"):
+class AsyncClient(AsyncOperators, AsyncTableOperators, options=CallOptions, result="NDArray"):
     """A connection to a corank server for asyncio: the operators and the kept arrays of `corank.Client`, to await.
 
     Arguments, options, results and errors are those of `corank.Client`. The client may call the functions of progress=
