@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/common/look_back_tuning.h"
 #include "kernels/cuda/intervals/interval_tuning.h"
 #include "kernels/cuda/intervals/intervals.h"
 #include "tests/cuda_intervals/placement.h"
@@ -323,7 +324,7 @@ TEST(Move, ReportsTheFirstOverlapInDestinationOrder) {
 /// look-back reads together.
 constexpr int64_t ManyIntervals(int group) {
   constexpr int64_t kShares = cuda::WalkTuning::kSumBlocks * (cuda::WalkTuning::kThreads / 32);
-  static_assert(cuda::WalkTuning::kSumBlocks / 2 > 32 * cuda::IntervalTuning::kLookBack, "with 2 groups a share too");
+  static_assert(cuda::WalkTuning::kSumBlocks / 2 > 32 * cuda::kTilesOfLookBack, "with 2 groups a share too");
   return (kShares + 5) * group + 1;
 }
 

@@ -14,8 +14,8 @@
 #include <cstdint>
 
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/look_back.cuh"
 #include "kernels/cuda/group/group_tuning.h"
-#include "kernels/cuda/intervals/look_back.cuh"
 
 namespace corank::cuda {
 

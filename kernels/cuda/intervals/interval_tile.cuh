@@ -21,11 +21,11 @@
 #include <type_traits>
 
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/look_back.cuh"
 #include "kernels/cuda/common/tile_io.cuh"
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/intervals/interval_tuning.h"
 #include "kernels/cuda/intervals/interval_units.h"
-#include "kernels/cuda/intervals/look_back.cuh"
 
 namespace corank::cuda {
 

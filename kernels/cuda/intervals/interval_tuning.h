@@ -15,8 +15,6 @@ struct IntervalTuning {
   static constexpr int kWindow = 8192;
   /// Fewest intervals in a tile, except for the last one.
   static constexpr int kLeastTile = 32;
-  /// Tiles that a lane looks back at together.
-  static constexpr int kLookBack = 8;
   static_assert(kWindow == 32 * kThreads && kThreads == 8 * 32, "a thread clears, a lane counts 8 words of the bitmap");
 };
 

@@ -22,12 +22,13 @@
 
 #include "kernels/common/operators.h"
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/look_back.cuh"
 #include "kernels/cuda/common/tile_io.cuh"
 #include "kernels/cuda/common/warp.h"
+#include "kernels/cuda/common/warp_scan.cuh"
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/intervals/interval_tuning.h"
 #include "kernels/cuda/intervals/interval_units.h"
-#include "kernels/cuda/intervals/look_back.cuh"
 
 namespace corank::cuda {
 
@@ -60,18 +61,6 @@ __device__ __forceinline__ int64_t SumOverLanes(int64_t own) {
   if (__all_sync(kAllLanes, own <= WalkTuning::kMostNarrow))
     return __reduce_add_sync(kAllLanes, static_cast<unsigned>(own));
   for (int step = 16; step > 0; step /= 2) own += __shfl_xor_sync(kAllLanes, own, step);
-  return own;
-}
-
-/// An inclusive scan.
-template <typename Count>
-__device__ __forceinline__ Count ScanOverLanes(Count own) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-  for (int step = 1; step < 32; step *= 2) {
-    const Count other = __shfl_up_sync(kAllLanes, own, step);
-    if (lane >= step) own += other;
-  }
   return own;
 }
 
@@ -124,20 +113,6 @@ __global__ void __launch_bounds__(WalkTuning::kThreads, WalkTuning::kSumBlocksRe
   const int64_t total = __shfl_sync(kAllLanes, through, 31);
   const int64_t base = plan.blocks == 1 ? 0 : LookBack(plan.d_sums, blockIdx.x, total);
   if (lane < kWarps && share + lane < plan.shares) plan.d_bases[share + lane] = base + through - own;
-}
-
-/// The last element of [low, high) with is_before. `is_before` is true for `low`, and false after the first false.
-template <typename IsBefore>
-__device__ __forceinline__ int64_t LastBefore(int64_t low, int64_t high, IsBefore is_before) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  while (high - low > 1) {
-    const int64_t step = CeilDiv(high - low, 32);
-    const int64_t probe = low + lane * step;
-    const int holds = __popc(__ballot_sync(kAllLanes, lane == 0 || (probe < high && is_before(probe))));
-    high = min(high, low + holds * step);
-    low += (holds - 1) * step;
-  }
-  return low;
 }
 
 /// A lane's part of a group. Count: int64_t, or int if the counts of the group are in d_byte_counts.

@@ -13,11 +13,11 @@
 #include "kernels/common/key_order.h"
 #include "kernels/cuda/common/key_order_traits.h"
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/look_back.cuh"
 #include "kernels/cuda/common/operator_report.cuh"
 #include "kernels/cuda/common/sorted_check.cuh"
 #include "kernels/cuda/common/tile_io.cuh"
 #include "kernels/cuda/common/workspace.h"
-#include "kernels/cuda/intervals/look_back.cuh"
 #include "kernels/cuda/sets/set_tuning.h"
 #include "kernels/cuda/sets/sets.h"
 
