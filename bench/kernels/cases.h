@@ -40,6 +40,7 @@ void AddColumnCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Cas
 void AddSegmentedCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddMergeCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases);
 void AddGroupCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
+void AddJoinCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddSetCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddIntervalCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases);
 

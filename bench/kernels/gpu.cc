@@ -8,6 +8,7 @@
 #include "kernels/cuda/columns/column_sort.h"
 #include "kernels/cuda/group/group.h"
 #include "kernels/cuda/intervals/intervals.h"
+#include "kernels/cuda/join/join.h"
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/sets/sets.h"
 #include "kernels/cuda/sort/sort.h"
@@ -18,6 +19,7 @@ namespace {
 bool HasFault(const OperatorReport& report) { return report.fault != OperatorReport::Fault::kNone; }
 bool HasFault(const GroupReport& report) { return report.unsorted >= 0 || report.overflow >= 0; }
 bool HasFault(const SetReport& report) { return report.unsorted >= 0; }
+bool HasFault(const JoinReport& report) { return report.unsorted >= 0; }
 
 }  // namespace
 
@@ -45,7 +47,7 @@ absl::StatusOr<std::unique_ptr<Gpu>> Gpu::Create(int device) {
   status.Update(ToStatus(cudaEventCreate(&gpu->stop_), "cudaEventCreate"));
   absl::StatusOr<Memory> counter = Memory::Create(sizeof(uint64_t));
   absl::StatusOr<Memory> report =
-      Memory::Create(std::max({sizeof(OperatorReport), sizeof(GroupReport), sizeof(SetReport)}));
+      Memory::Create(std::max({sizeof(OperatorReport), sizeof(GroupReport), sizeof(SetReport), sizeof(JoinReport)}));
   absl::StatusOr<Memory> letter = Memory::Create(cuda::kSortLetterBytes, MemoryKind::kPinnedHost);
   status.Update(counter.status());
   status.Update(report.status());
@@ -136,6 +138,10 @@ absl::StatusOr<double> Gpu::Time(const GroupArgs& args) {
 
 absl::StatusOr<double> Gpu::Time(const SetArgs& args) {
   return TimeReporting(args, cuda::CombineSetsWorkspaceBytes(args), cuda::CombineSets);
+}
+
+absl::StatusOr<double> Gpu::Time(const JoinArgs& args) {
+  return TimeReporting(args, cuda::JoinWorkspaceBytes(args), cuda::Join);
 }
 
 absl::StatusOr<double> Gpu::Time(const std::function<cudaError_t(cudaStream_t)>& work) {

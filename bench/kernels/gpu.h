@@ -15,6 +15,7 @@
 #include "bench/kernels/device_memory.h"
 #include "kernels/common/column_sort.h"
 #include "kernels/common/group.h"
+#include "kernels/common/join.h"
 #include "kernels/common/operators.h"
 #include "kernels/common/sets.h"
 
@@ -46,6 +47,7 @@ class Gpu {
   absl::StatusOr<double> Time(const LoadBalanceArgs& args);
   absl::StatusOr<double> Time(const GroupArgs& args);
   absl::StatusOr<double> Time(const SetArgs& args);
+  absl::StatusOr<double> Time(const JoinArgs& args);
   /// Runs a reference and returns its seconds.
   absl::StatusOr<double> Time(const std::function<cudaError_t(cudaStream_t)>& work);
   /// Runs work without timing it, and waits for it.

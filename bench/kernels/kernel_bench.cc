@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
   AddMergeCases(options, gpu->get(), &ceilings, &cases);
   AddGroupCases(options, gpu->get(), &cases);
   AddSetCases(options, gpu->get(), &cases);
+  AddJoinCases(options, gpu->get(), &cases);
   AddIntervalCases(options, gpu->get(), &ceilings, &cases);
 
   corank::bench::SuiteOptions suite;

@@ -83,6 +83,13 @@ cudaError_t ThrustSets(SetOperation operation, const uint32_t* d_left, int64_t l
                        int64_t right_count, uint32_t* d_out, int64_t* count, void* d_workspace, size_t workspace_bytes,
                        cudaStream_t stream);
 
+/// A sort of the right side with its row numbers, thrust::lower_bound and upper_bound of the left, a scan of the
+/// partners, and a scatter with a scan of maxima for the rows. Row numbers in the order of corank's join. Waits for the
+/// number of rows, which *rows receives; cudaErrorInvalidValue if the outputs have no room for them.
+cudaError_t ThrustInnerJoin(const int32_t* d_left, int64_t left_count, const int32_t* d_right, int64_t right_count,
+                            uint32_t* d_left_out, uint32_t* d_right_out, int64_t room, int64_t* rows, void* d_workspace,
+                            size_t workspace_bytes, cudaStream_t stream);
+
 /// cub::DeviceScan::ExclusiveSum.
 cudaError_t CubExclusiveSum(const int64_t* d_in, int64_t* d_out, int64_t count, void* d_workspace,
                             size_t* workspace_bytes, cudaStream_t stream);

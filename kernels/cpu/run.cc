@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/group.h"
 #include "kernels/cpu/intervals.h"
+#include "kernels/cpu/join.h"
 #include "kernels/cpu/merge.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/search.h"
@@ -78,6 +79,12 @@ std::errc Run(const SetArgs& args, int threads, SetReport* report) {
   return RunOn(
       threads, [&](int) { return CombineSetsWorkspaceBytes(args); },
       [&](void* workspace, Parallel& parallel) { CombineSets(args, workspace, parallel, report); });
+}
+
+std::errc Run(const JoinArgs& args, int threads, JoinReport* report) {
+  return RunOn(
+      threads, [&](int count) { return JoinWorkspaceBytes(args, count); },
+      [&](void* workspace, Parallel& parallel) { Join(args, workspace, parallel, report); });
 }
 
 std::errc Run(const ExpandArgs& args, int threads, OperatorReport* report) {

@@ -25,6 +25,7 @@
 #include "absl/types/span.h"
 #include "kernels/common/column_sort.h"
 #include "kernels/common/group.h"
+#include "kernels/common/join.h"
 #include "kernels/common/operators.h"
 #include "kernels/common/sets.h"
 #include "kernels/common/types.h"
@@ -155,6 +156,7 @@ class EngineStream {
   virtual absl::Status Search(const SearchArgs& args, OperatorReport* report) = 0;
   virtual absl::Status Group(const GroupArgs& args, GroupReport* report) = 0;
   virtual absl::Status CombineSets(const SetArgs& args, SetReport* report) = 0;
+  virtual absl::Status Join(const JoinArgs& args, JoinReport* report) = 0;
 
   /// Returns memory to the system that the stream keeps for the next request and can easily get again. Call it between
   /// requests, from any thread. CUDA: does nothing, because freeing waits for the device.
@@ -197,6 +199,7 @@ class Engine {
   virtual int64_t WorkspaceBytes(const SearchArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const GroupArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const SetArgs& args) const = 0;
+  virtual int64_t WorkspaceBytes(const JoinArgs& args) const = 0;
 };
 
 }  // namespace corank

@@ -67,6 +67,7 @@ class ForwardingStream : public EngineStream {
   absl::Status CombineSets(const SetArgs& args, SetReport* report) override {
     return stream_->CombineSets(args, report);
   }
+  absl::Status Join(const JoinArgs& args, JoinReport* report) override { return stream_->Join(args, report); }
   void Trim() override { stream_->Trim(); }
   int64_t workspace_bytes() const override { return stream_->workspace_bytes(); }
 
@@ -103,6 +104,7 @@ class ForwardingEngine : public Engine {
   int64_t WorkspaceBytes(const SearchArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const GroupArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SetArgs& args) const override { return engine_->WorkspaceBytes(args); }
+  int64_t WorkspaceBytes(const JoinArgs& args) const override { return engine_->WorkspaceBytes(args); }
 
  private:
   const std::unique_ptr<Engine> engine_;

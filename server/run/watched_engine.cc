@@ -120,6 +120,9 @@ class WatchedStream final : public ForwardingStream {
   absl::Status CombineSets(const SetArgs& args, SetReport* report) override {
     return Start([&] { return ForwardingStream::CombineSets(args, report); });
   }
+  absl::Status Join(const JoinArgs& args, JoinReport* report) override {
+    return Start([&] { return ForwardingStream::Join(args, report); });
+  }
 
  private:
   template <typename Call>

@@ -21,6 +21,7 @@ Bytes AsBytes(const std::vector<int64_t>& numbers) {
 int32_t& Mark(OperatorReport& report) { return report.input; }
 int64_t& Mark(GroupReport& report) { return report.groups; }
 int64_t& Mark(SetReport& report) { return report.count; }
+int64_t& Mark(JoinReport& report) { return report.rows; }
 
 int64_t Sum(const std::vector<int64_t>& counts) { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
 
@@ -315,6 +316,36 @@ Outcome Harness::CombineSets(const SetCase& test) {
   for (size_t i = 0; i < outcome.outputs.size(); ++i) {
     Bytes& output = outcome.outputs[i];
     output.resize(std::min(output.size(), static_cast<size_t>(outcome.set.count * widths[i])));
+  }
+  return outcome;
+}
+
+Outcome Harness::Join(const JoinCase& test) {
+  Request request(engine_, stream_.get());
+  JoinArgs args;
+  args.key_type = test.type;
+  args.kind = test.kind;
+  args.left = request.Input(test.left);
+  args.left_count = static_cast<int64_t>(test.left.size()) / KeyBytes(test.type);
+  args.right = request.Input(test.right);
+  args.right_count = static_cast<int64_t>(test.right.size()) / KeyBytes(test.type);
+  args.right_sorted = test.right_sorted;
+  args.count_only = test.count_only;
+  const int64_t index_bytes = JoinIndexBytes(args.left_count, args.right_count);
+  if (!test.count_only) {
+    args.max_rows = test.max_rows;
+    args.left_out = request.Output(test.max_rows * index_bytes);
+    if (!IsLeftOnly(test.kind)) args.right_out = request.Output(test.max_rows * index_bytes);
+  }
+  args.count_out = static_cast<int64_t*>(request.Output(sizeof(int64_t)));
+  Outcome outcome = request.Run(&EngineStream::Join, args, &Outcome::join);
+  if (outcome.join.unsorted < 0) {
+    EXPECT_EQ(outcome.outputs.back(), AsBytes({outcome.join.rows}));
+  }
+  outcome.outputs.pop_back();
+  for (Bytes& output : outcome.outputs) {
+    const int64_t rows = outcome.join.rows <= test.max_rows ? outcome.join.rows : 0;
+    output.resize(std::min(output.size(), static_cast<size_t>(rows * index_bytes)));
   }
   return outcome;
 }

@@ -96,11 +96,21 @@ struct SetCase {
   int value_bytes = 0;  // 0: none
 };
 
+struct JoinCase {
+  JoinKind kind = JoinKind::kInner;
+  KeyType type = KeyType::kUint32;
+  Bytes left, right;
+  bool right_sorted = false;
+  bool count_only = false;
+  int64_t max_rows = 0;
+};
+
 /// An operator's outputs, in the order of the Args struct. Outputs that the case does not request are empty.
 struct Outcome {
   OperatorReport report;
   GroupReport group;  // of Group alone
   SetReport set;      // of CombineSets alone
+  JoinReport join;    // of Join alone
   std::vector<Bytes> outputs;
   PhaseTimes times;
 };
@@ -119,6 +129,7 @@ class Harness {
   Outcome LoadBalance(const std::vector<int64_t>& counts, int least_index_bytes = 4);  // objects, ranks
   Outcome Search(const SearchCase& test);
   Outcome CombineSets(const SetCase& test);  // keys, values: the elements of the result
+  Outcome Join(const JoinCase& test);        // left, right: the rows of the result, if there is room for them
   Outcome Group(const GroupCase& test);      // keys, counts, firsts, sums, minima, maxima: an element for each group
 
  private:

@@ -137,6 +137,30 @@ WorkloadRun UniteSets() {
   });
 }
 
+// Sides of which every third key of the left has two partners, and the rest of the right none.
+WorkloadRun JoinInFull() {
+  constexpr int64_t kSide = kRows / 2, kMatched = (kSide + 2) / 3;
+  constexpr int64_t kJoined = kSide + kMatched + (kSide - 2 * kMatched);
+  std::vector<uint32_t> left(static_cast<size_t>(kSide)), right(left.size());
+  for (size_t i = 0; i < left.size(); ++i) left[i] = static_cast<uint32_t>(i * 7919 % left.size());
+  for (size_t i = 0; i < right.size(); ++i) right[i] = static_cast<uint32_t>(i % (right.size() / 2) * 3);
+  const auto bytes_of = [](const std::vector<uint32_t>& keys) {
+    const auto* const begin = reinterpret_cast<const uint8_t*>(keys.data());
+    return Bytes(begin, begin + keys.size() * 4);
+  };
+  return Whole([=, left_keys = bytes_of(left), right_keys = bytes_of(right)](Request& request) -> absl::Status {
+    JoinArgs args;
+    args.kind = JoinKind::kFull;
+    args.left_count = args.right_count = kSide;
+    args.max_rows = kJoined;
+    CORANK_ASSIGN_OR_RETURN(args.left, request.Input(left_keys));
+    CORANK_ASSIGN_OR_RETURN(args.right, request.Input(right_keys));
+    CORANK_ASSIGN_OR_RETURN(args.left_out, request.Output(kJoined * 4));
+    CORANK_ASSIGN_OR_RETURN(args.right_out, request.Output(kJoined * 4));
+    return request.Run(&EngineStream::Join, args);
+  });
+}
+
 // Copies alone, in both directions and within the device, with a point in between.
 WorkloadRun Copies() {
   const Bytes bytes = MakeBytes(100'000, 1);
@@ -189,6 +213,10 @@ const std::vector<Workload>& EngineWorkloads() {
          GroupAndReduce(),
          {"CompactKernel", "CountsKernel", "ReduceRunsKernel", "JoinNodesKernel", "WriteGroupReportKernel"}});
     made->push_back({"union of sets", UniteSets(), {"::CutKernel<", "CombineKernel<", "WriteSetReportKernel("}});
+    made->push_back(
+        {"full join",
+         JoinInFull(),
+         {"FillTableKernel<", "FindMatchesKernel<", "MarkRightKernel<", "WriteRowsKernel<", "WriteJoinReportKernel("}});
     made->push_back({"copies", Copies(), {"IotaKernel<", "CopyFromPeerKernel("}});
     return made;
   }();

@@ -173,6 +173,27 @@ TYPED_TEST(CpuTyped, SetsAreThoseOfTheStandardLibrary) {
             std::errc::invalid_argument);
 }
 
+TYPED_TEST(CpuTyped, JoinPairsRowsWithEqualKeys) {
+  const std::vector<TypeParam> left = {5, 1, 2, 5}, right = {2, 5, 7, 5};
+  std::vector<int32_t> left_rows(8), right_rows(8);
+  JoinReport report;
+  ASSERT_EQ((cpu::Join<TypeParam, int32_t>(JoinKind::kFull, left, right, left_rows, right_rows, &report)), std::errc());
+  ASSERT_EQ(report.rows, 7);
+  left_rows.resize(7);
+  right_rows.resize(7);
+  EXPECT_EQ(left_rows, (std::vector<int32_t>{0, 0, 1, 2, 3, 3, -1}));
+  EXPECT_EQ(right_rows, (std::vector<int32_t>{1, 3, -1, 0, 1, 3, 2}));
+  ASSERT_EQ((cpu::Join<TypeParam, int32_t>(JoinKind::kAnti, left, right, left_rows, {}, &report)), std::errc());
+  EXPECT_EQ(report.rows, 1);
+  EXPECT_EQ(left_rows[0], 1);
+  ASSERT_EQ((cpu::Join<TypeParam, int32_t>(JoinKind::kInner, left, right, {}, {}, &report)), std::errc());
+  EXPECT_EQ(report.rows, 5);
+  ASSERT_EQ((cpu::Join<TypeParam, int32_t>(JoinKind::kSemi, left, right, {}, {}, &report, true)), std::errc());
+  EXPECT_EQ(report.unsorted, 3);
+  EXPECT_EQ((cpu::Join<TypeParam, int32_t>(JoinKind::kSemi, left, right, left_rows, right_rows, &report)),
+            std::errc::invalid_argument);
+}
+
 TEST(CpuTypedIntervals, ExpandMoveGatherAndScatterAreLoops) {
   const std::vector<int64_t> counts = Lengths(400, 7), starts = Starts(counts);
   const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});

@@ -170,6 +170,36 @@ TYPED_TEST(CudaTyped, SearchFindsTheBoundsOfTheStandardLibrary) {
   }
 }
 
+TYPED_TEST(CudaTyped, JoinIsThatOfTheHost) {
+  CORANK_SKIP_WITHOUT_GPU();
+  const TestStream stream;
+  constexpr int64_t kRoom = 200'000;
+  const std::vector<TypeParam> left = FewKeys<TypeParam>(3000, 6), right = FewKeys<TypeParam>(500, 7);
+  const DeviceArray<TypeParam> d_left(left), d_right(right);
+  const DeviceArray<int32_t> d_left_rows(kRoom), d_right_rows(kRoom);
+  const DeviceArray<JoinReport> d_report(1);
+  const DeviceArray<std::byte> workspace(cuda::JoinWorkspaceBytes<TypeParam>(JoinKind::kFull, 3000, 500));
+  ASSERT_EQ((cuda::Join<TypeParam, int32_t>(JoinKind::kFull, d_left.view(), d_right.view(), d_left_rows.span(),
+                                            d_right_rows.span(), workspace.span(), stream, d_report.span().data())),
+            cudaSuccess);
+  std::vector<int32_t> left_rows(kRoom), right_rows(kRoom);
+  JoinReport report;
+  ASSERT_EQ((cpu::Join<TypeParam, int32_t>(JoinKind::kFull, left, right, left_rows, right_rows, &report)), std::errc());
+  const JoinReport ours = d_report.Read()[0];
+  ASSERT_EQ(ours.rows, report.rows);
+  ASSERT_LE(report.rows, kRoom);
+  left_rows.resize(static_cast<size_t>(report.rows));
+  right_rows.resize(left_rows.size());
+  std::vector<int32_t> d_left_read = d_left_rows.Read(), d_right_read = d_right_rows.Read();
+  d_left_read.resize(left_rows.size());
+  d_right_read.resize(right_rows.size());
+  EXPECT_EQ(d_left_read, left_rows);
+  EXPECT_EQ(d_right_read, right_rows);
+  EXPECT_EQ((cuda::Join<TypeParam, int32_t>(JoinKind::kSemi, d_left.view(), d_right.view(), d_left_rows.span(),
+                                            d_right_rows.span(), workspace.span(), stream, d_report.span().data())),
+            cudaErrorInvalidValue);
+}
+
 TYPED_TEST(CudaTyped, GroupReduceIsThatOfTheHost) {
   CORANK_SKIP_WITHOUT_GPU();
   const TestStream stream;

@@ -80,6 +80,10 @@ class PuppetStream final : public EngineStream {
     OperatorReport unused;
     return engine_->Enter("Run", &unused);
   }
+  absl::Status Join(const JoinArgs&, JoinReport*) override {
+    OperatorReport unused;
+    return engine_->Enter("Run", &unused);
+  }
   void Trim() override { static_cast<void>(engine_->Enter("Trim")); }
   int64_t workspace_bytes() const override { return 4; }
 

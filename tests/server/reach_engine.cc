@@ -180,6 +180,15 @@ class ReachStream final : public ForwardingStream {
                                                  {args.count_out, 8}}));
     return ForwardingStream::CombineSets(args, report);
   }
+  absl::Status Join(const JoinArgs& args, JoinReport* report) override {
+    const int64_t key_bytes = KeyBytes(args.key_type), index_bytes = JoinIndexBytes(args.left_count, args.right_count);
+    CORANK_RETURN_IF_ERROR(Check("Join", {{args.left, args.left_count * key_bytes},
+                                          {args.right, args.right_count * key_bytes},
+                                          {args.left_out, args.max_rows * index_bytes},
+                                          {args.right_out, args.max_rows * index_bytes},
+                                          {args.count_out, 8}}));
+    return ForwardingStream::Join(args, report);
+  }
 
  private:
   struct Use {

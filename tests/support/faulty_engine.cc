@@ -211,6 +211,10 @@ class FaultyStream final : public ForwardingStream {
     FAIL_IF_PLANNED("CombineSets");
     return ForwardingStream::CombineSets(args, report);
   }
+  absl::Status Join(const JoinArgs& args, JoinReport* report) override {
+    FAIL_IF_PLANNED("Join");
+    return ForwardingStream::Join(args, report);
+  }
 
  private:
   const std::shared_ptr<FaultPlan> plan_;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <type_traits>
@@ -146,6 +148,36 @@ std::vector<int64_t> SetOrder(SetOperation operation, KeyType type, Order order,
       break;
   }
   return result;
+}
+
+std::vector<std::pair<int64_t, int64_t>> JoinRows(JoinKind kind, KeyType type, const Bytes& left, const Bytes& right) {
+  Bytes keys = left;
+  keys.insert(keys.end(), right.begin(), right.end());
+  const int64_t left_count = static_cast<int64_t>(left.size()) / KeyBytes(type);
+  const int64_t count = static_cast<int64_t>(keys.size()) / KeyBytes(type);
+  std::map<int64_t, std::vector<int64_t>, std::function<bool(int64_t, int64_t)>> partners(
+      KeyBefore(type, Order::kAscending, keys));
+  for (int64_t i = left_count; i < count; ++i) partners[i].push_back(i - left_count);
+  std::vector<bool> is_matched(static_cast<size_t>(count - left_count), false);
+  std::vector<std::pair<int64_t, int64_t>> rows;
+  const bool pairs = kind != JoinKind::kSemi && kind != JoinKind::kAnti;
+  for (int64_t i = 0; i < left_count; ++i) {
+    const auto found = partners.find(i);
+    const bool has_partner = found != partners.end();
+    if (has_partner && pairs) {
+      for (const int64_t row : found->second) {
+        rows.emplace_back(i, row);
+        is_matched[static_cast<size_t>(row)] = true;
+      }
+    }
+    const bool alone = kind == JoinKind::kLeft || kind == JoinKind::kFull || kind == JoinKind::kAnti;
+    if (has_partner ? kind == JoinKind::kSemi : alone) rows.emplace_back(i, -1);
+  }
+  if (kind != JoinKind::kRight && kind != JoinKind::kFull) return rows;
+  for (size_t row = 0; row < is_matched.size(); ++row) {
+    if (!is_matched[row]) rows.emplace_back(-1, static_cast<int64_t>(row));
+  }
+  return rows;
 }
 
 std::vector<int64_t> GroupStarts(KeyType type, const Bytes& keys) {

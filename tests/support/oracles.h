@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/common/join.h"
 #include "kernels/common/sets.h"
 #include "kernels/common/types.h"
 #include "tests/support/real_keys.h"
@@ -28,6 +29,9 @@ std::vector<int64_t> MergeOrder(KeyType type, Order order, const std::vector<Byt
 
 /// The result of a set operation on sorted sides, as positions in left followed by right.
 std::vector<int64_t> SetOrder(SetOperation operation, KeyType type, Order order, const Bytes& left, const Bytes& right);
+
+/// The rows of a join, as row numbers of the left and the right; -1: no partner.
+std::vector<std::pair<int64_t, int64_t>> JoinRows(JoinKind kind, KeyType type, const Bytes& left, const Bytes& right);
 
 /// Lower or upper bound of each needle.
 std::vector<int64_t> Bounds(KeyType type, Order order, const Bytes& haystack, const Bytes& needles, SearchBound bound);

@@ -20,6 +20,7 @@
 #include "kernels/cpu/engine/host_memory.h"
 #include "kernels/cpu/group.h"
 #include "kernels/cpu/intervals.h"
+#include "kernels/cpu/join.h"
 #include "kernels/cpu/merge.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/search.h"
@@ -156,6 +157,10 @@ class CpuStream final : public EngineStream {
     return Run(cpu::CombineSetsWorkspaceBytes(args),
                [&](void* workspace) { cpu::CombineSets(args, workspace, parallel_, report); });
   }
+  absl::Status Join(const JoinArgs& args, JoinReport* report) override {
+    return Run(cpu::JoinWorkspaceBytes(args, parallel_.threads()),
+               [&](void* workspace) { cpu::Join(args, workspace, parallel_, report); });
+  }
 
   void Trim() override {
     arena_.Clear();
@@ -253,6 +258,9 @@ class CpuEngine final : public Engine {
   int64_t WorkspaceBytes(const SearchArgs&) const override { return 0; }
   int64_t WorkspaceBytes(const GroupArgs& args) const override { return cpu::GroupWorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SetArgs& args) const override { return cpu::CombineSetsWorkspaceBytes(args); }
+  int64_t WorkspaceBytes(const JoinArgs& args) const override {
+    return cpu::JoinWorkspaceBytes(args, info_.parallelism);
+  }
 
  private:
   EngineInfo info_;

@@ -14,6 +14,7 @@
 #include "kernels/cuda/engine/cuda_status.h"
 #include "kernels/cuda/group/group.h"
 #include "kernels/cuda/intervals/intervals.h"
+#include "kernels/cuda/join/join.h"
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/merge/split_runs.h"
 #include "kernels/cuda/search/search.h"
@@ -400,6 +401,11 @@ absl::Status CudaStream::Group(const GroupArgs& args, GroupReport* report) {
 absl::Status CudaStream::CombineSets(const SetArgs& args, SetReport* report) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   return RunReporting(args, CombineSetsWorkspaceBytes(args), &cuda::CombineSets, "combine sets", report);
+}
+
+absl::Status CudaStream::Join(const JoinArgs& args, JoinReport* report) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  return RunReporting(args, JoinWorkspaceBytes(args), &cuda::Join, "join", report);
 }
 
 }  // namespace corank::cuda

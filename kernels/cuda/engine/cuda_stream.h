@@ -58,6 +58,7 @@ class CudaStream final : public EngineStream {
   absl::Status Search(const SearchArgs& args, OperatorReport* report) override;
   absl::Status Group(const GroupArgs& args, GroupReport* report) override;
   absl::Status CombineSets(const SetArgs& args, SetReport* report) override;
+  absl::Status Join(const JoinArgs& args, JoinReport* report) override;
 
   int64_t workspace_bytes() const override { return workspace_bytes_; }
 

@@ -144,6 +144,25 @@ template <typename Key>
   return Run(args, threads, report);
 }
 
+/// Joins two arrays in any order: the rows of the left in their order, each with its partners on the right in their
+/// order, then, for kRight and kFull, the rows of the right without a partner. left_rows and right_rows get the row
+/// numbers, -1 for a missing partner; both have the same size, which is the room for rows, but for kSemi and kAnti
+/// right_rows is empty. Empty left_rows: rows are only counted. right_sorted: the right ascends, which saves its sort.
+/// Index: int32_t if both sides have fewer than 2^31 keys, otherwise int64_t. *report: the number of rows, also if
+/// there is no room for them and the outputs are unspecified, and the first key of the right out of order.
+template <typename Key, typename Index>
+[[nodiscard]] std::errc Join(JoinKind kind, corank::internal::NotDeduced<Span<const Key>> left,
+                             corank::internal::NotDeduced<Span<const Key>> right, Span<Index> left_rows,
+                             corank::internal::NotDeduced<Span<Index>> right_rows, JoinReport* report,
+                             bool right_sorted = false, int threads = 0) {
+  JoinArgs args;
+  if (!corank::internal::MakeJoin<Key, Index>(kind, left, right, left_rows, right_rows, right_sorted, &args) ||
+      threads < 0) {
+    return std::errc::invalid_argument;
+  }
+  return Run(args, threads, report);
+}
+
 /// Writes values[i] counts[i] times, for every i.
 template <typename T>
 [[nodiscard]] std::errc ExpandIntervals(corank::internal::NotDeduced<Span<const T>> values, Span<const int64_t> counts,

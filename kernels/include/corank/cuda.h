@@ -38,6 +38,7 @@
 #include "corank/span.h"
 #include "kernels/cuda/group/group.h"
 #include "kernels/cuda/intervals/intervals.h"
+#include "kernels/cuda/join/join.h"
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/search/search.h"
 #include "kernels/cuda/sets/sets.h"
@@ -149,6 +150,22 @@ cudaError_t CombineSets(SetOperation operation, corank::internal::NotDeduced<Spa
                         Order order = Order::kAscending);
 template <typename Key>
 int64_t CombineSetsWorkspaceBytes(int64_t left_count, int64_t right_count);
+
+/// Joins two arrays in any order: the rows of the left in their order, each with its partners on the right in their
+/// order, then, for kRight and kFull, the rows of the right without a partner. left_rows and right_rows get the row
+/// numbers, -1 for a missing partner; both have the same size, which is the room for rows, but for kSemi and kAnti
+/// right_rows is empty. Empty left_rows: rows are only counted. right_sorted: the right ascends, which saves its sort.
+/// Index: int32_t if both sides have fewer than 2^31 keys, otherwise int64_t. d_report: device-accessible memory that
+/// gets, on the stream, the number of rows, also if there is no room for them and the outputs are unspecified, and the
+/// first key of the right out of order.
+template <typename Key, typename Index>
+cudaError_t Join(JoinKind kind, corank::internal::NotDeduced<Span<const Key>> left,
+                 corank::internal::NotDeduced<Span<const Key>> right, Span<Index> left_rows,
+                 corank::internal::NotDeduced<Span<Index>> right_rows, Span<std::byte> workspace, cudaStream_t stream,
+                 JoinReport* d_report, bool right_sorted = false);
+/// Enough for any room.
+template <typename Key>
+int64_t JoinWorkspaceBytes(JoinKind kind, int64_t left_count, int64_t right_count, bool right_sorted = false);
 
 /// Writes values[i] counts[i] times, for every i. `total`: the sum of the counts, which is the size of `expanded`.
 template <typename T>

@@ -10,6 +10,7 @@
 #include "corank/span.h"
 #include "corank/types.h"
 #include "kernels/common/group.h"
+#include "kernels/common/join.h"
 #include "kernels/common/operators.h"
 #include "kernels/common/sets.h"
 
@@ -236,6 +237,28 @@ bool MakeSets(SetOperation operation, Span<const Key> left, Span<const Key> righ
   args->right = {right.data(), nullptr, right.size()};
   args->keys_out = result.data();
   return result.empty() || result.size() >= MostResults(*args);
+}
+
+template <typename Key, typename Index>
+bool MakeJoin(JoinKind kind, Span<const Key> left, Span<const Key> right, Span<Index> left_rows, Span<Index> right_rows,
+              bool right_sorted, JoinArgs* args) {
+  static_assert(std::is_same_v<Index, int32_t> || std::is_same_v<Index, int64_t>, "row numbers are int32_t or int64_t");
+  args->key_type = KeyTypeOf<Key>();
+  args->kind = kind;
+  args->left = left.data();
+  args->left_count = left.size();
+  args->right = right.data();
+  args->right_count = right.size();
+  args->right_sorted = right_sorted;
+  args->count_only = left_rows.empty();
+  args->max_rows = left_rows.size();
+  if (!left_rows.empty()) {
+    args->left_out = left_rows.data();
+    if (!IsLeftOnly(kind)) args->right_out = right_rows.data();
+  }
+  return kind >= JoinKind::kInner && kind <= JoinKind::kAnti &&
+         right_rows.size() == (IsLeftOnly(kind) ? 0 : left_rows.size()) &&
+         JoinIndexBytes(left.size(), right.size()) == static_cast<int>(sizeof(Index));
 }
 
 template <typename T>

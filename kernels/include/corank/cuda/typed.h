@@ -205,6 +205,28 @@ int64_t CombineSetsWorkspaceBytes(int64_t left_count, int64_t right_count) {
   return cuda::CombineSetsWorkspaceBytes(args);
 }
 
+template <typename Key, typename Index>
+cudaError_t Join(JoinKind kind, corank::internal::NotDeduced<Span<const Key>> left,
+                 corank::internal::NotDeduced<Span<const Key>> right, Span<Index> left_rows,
+                 corank::internal::NotDeduced<Span<Index>> right_rows, Span<std::byte> workspace, cudaStream_t stream,
+                 JoinReport* d_report, bool right_sorted) {
+  JoinArgs args;
+  const bool fits =
+      corank::internal::MakeJoin<Key, Index>(kind, left, right, left_rows, right_rows, right_sorted, &args);
+  return internal::Run<JoinReport>(&cuda::Join, fits, args, workspace, stream, d_report);
+}
+
+template <typename Key>
+int64_t JoinWorkspaceBytes(JoinKind kind, int64_t left_count, int64_t right_count, bool right_sorted) {
+  JoinArgs args;
+  args.key_type = corank::internal::KeyTypeOf<Key>();
+  args.kind = kind;
+  args.left_count = left_count;
+  args.right_count = right_count;
+  args.right_sorted = right_sorted;
+  return cuda::JoinWorkspaceBytes(args);
+}
+
 template <typename T>
 cudaError_t ExpandIntervals(corank::internal::NotDeduced<Span<const T>> values, Span<const int64_t> counts,
                             Span<T> expanded, Span<std::byte> workspace, cudaStream_t stream) {

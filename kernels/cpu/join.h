@@ -1,0 +1,25 @@
+// Join on the cores of the host. The keys of the right are sorted with their row numbers, unless they are sorted; an
+// index of buckets (key_buckets.h) finds the partners of each row of the left. A first pass counts them by pieces of
+// the left. A second one writes pieces of the result, so that a row with many partners delays no other one. Work O(m
+// log m + n + rows), and O(n log m) for keys that crowd in few buckets.
+#ifndef CORANK_KERNELS_CPU_JOIN_H_
+#define CORANK_KERNELS_CPU_JOIN_H_
+
+#include <cstdint>
+
+#include "kernels/common/join.h"
+#include "kernels/cpu/parallel.h"
+
+namespace corank::cpu {
+
+/// Rows of a side in a piece.
+inline constexpr int64_t kJoinPiece = int64_t{1} << 14;
+
+int64_t JoinWorkspaceBytes(const JoinArgs& args, int threads);
+
+/// `workspace`: JoinWorkspaceBytes(args, parallel.threads()), 256-byte aligned.
+void Join(const JoinArgs& args, void* workspace, Parallel& parallel, JoinReport* report);
+
+}  // namespace corank::cpu
+
+#endif  // CORANK_KERNELS_CPU_JOIN_H_
