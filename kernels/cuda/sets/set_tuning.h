@@ -10,7 +10,8 @@ struct SetTuning {
   static constexpr int kThreads = 256;
   static constexpr int kWarps = kThreads / 32;
   /// Keys of both sides for each thread: odd, so that the threads of a warp start in different banks.
-  static constexpr int kItems = kKeyBytes == 8 ? 11 : 23;
+  static constexpr int kItems = kKeyBytes == 8 ? 15 : 31;
+  static_assert(kItems < 32, "a bit for each step");
   static constexpr int kTile = kThreads * kItems;
 };
 

@@ -86,9 +86,9 @@ __device__ __forceinline__ void CheckRange(const Bits* keys, int64_t begin, int6
   }
 }
 
-/// The sum of `count` over the earlier threads of the block, and over all of them.
+/// The sum of `count` over the earlier threads of the block, and over all of them. *any: whether `is_set` of any.
 template <int kWarps>
-__device__ __forceinline__ int SumBefore(int count, int (&s_sums)[kWarps], int* total) {
+__device__ __forceinline__ int SumBefore(int count, int (&s_sums)[kWarps], int* total, bool is_set, bool* any) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   int sum = count;
 #pragma unroll
@@ -97,7 +97,7 @@ __device__ __forceinline__ int SumBefore(int count, int (&s_sums)[kWarps], int* 
     if (lane >= step) sum += other;
   }
   if (lane == 31) s_sums[warp] = sum;
-  __syncthreads();
+  *any = __syncthreads_or(static_cast<int>(is_set)) != 0;
   int before = sum - count;
   *total = 0;
 #pragma unroll
@@ -108,7 +108,24 @@ __device__ __forceinline__ int SumBefore(int count, int (&s_sums)[kWarps], int* 
   return before;
 }
 
+/// A side of a thread's piece, in shared memory.
 template <typename Bits, bool kFloat>
+struct Walker {
+  const Bits* at;
+  const Bits* end;
+  Bits raw, rank;
+
+  __device__ __forceinline__ Walker(const Bits* first, const Bits* last, const KeyOrder<Bits, kFloat>& order)
+      : at(first), end(last), raw(*first), rank(order.RankOfRaw(raw)) {}
+  /// Without a branch, because the lanes of a warp take different sides.
+  __device__ __forceinline__ void Advance(bool takes, const KeyOrder<Bits, kFloat>& order) {
+    at += static_cast<int>(takes);
+    if (takes) raw = *at;
+    rank = order.RankOfRaw(raw);
+  }
+};
+
+template <typename Bits, bool kFloat, bool kHasValues>
 __global__ void __launch_bounds__(SetTuning<sizeof(Bits)>::kThreads)
     CombineKernel(const __grid_constant__ SetArgs args, RankBefore<Bits, kFloat> before, const PackedCut* cuts,
                   TileSum* sums, FaultCell* unsorted_cell) {
@@ -116,9 +133,9 @@ __global__ void __launch_bounds__(SetTuning<sizeof(Bits)>::kThreads)
   constexpr int kThreads = Tuning::kThreads, kItems = Tuning::kItems;
   // Room for the phases of both sides, and for the partner behind the last cut.
   constexpr int kRoom = Tuning::kTile + 3 * kPerVector<Bits>;
-  static_assert(kRoom < 1 << 16, "slots of 16 bits");
-  __shared__ alignas(16) Bits s_keys[kRoom];
-  __shared__ uint16_t s_slots[Tuning::kTile];  // of each result, its place in s_keys
+  static_assert(2 * kRoom < 1 << 16, "places and cuts of 16 bits");
+  __shared__ alignas(16) Bits s_keys[kRoom];                     // both sides, then the keys of the result
+  __shared__ uint16_t s_places[kHasValues ? Tuning::kTile : 1];  // of each key of the result, its place in both sides
   __shared__ uint16_t s_cuts[kThreads + 1];
   __shared__ int s_sums[Tuning::kWarps];
   __shared__ int64_t s_before;
@@ -129,8 +146,7 @@ __global__ void __launch_bounds__(SetTuning<sizeof(Bits)>::kThreads)
   const int64_t right_begin = cuts[tile].right(first_diagonal), right_end = cuts[tile + 1].right(last_diagonal);
   const auto* left = static_cast<const Bits*>(args.left.keys);
   const auto* right = static_cast<const Bits*>(args.right.keys);
-  // Unsorted sides may have cuts that go backwards. Every key is still between some cut and the next, so that the check
-  // sees it.
+  // Cuts of unsorted sides may go backwards. Every key is still between some cut and the next, so that a check sees it.
   const bool is_cut = left_begin <= left_end && right_begin <= right_end;
   const int left_count = is_cut ? static_cast<int>(left_end - left_begin) : 0;
   const int right_count = is_cut ? static_cast<int>(right_end - right_begin) : 0;
@@ -141,59 +157,68 @@ __global__ void __launch_bounds__(SetTuning<sizeof(Bits)>::kThreads)
   FinishLoads();
   __syncthreads();
 
-  const Bits* s_left = s_keys + left_place;
-  const Bits* s_right = s_keys + right_place;
-  if (!is_cut) {
-    CheckRange<kThreads>(left, left_begin, left_end, before, 0, unsorted_cell);
-    CheckRange<kThreads>(right, right_begin, right_end, before, 1, unsorted_cell);
-  } else {
-    for (int i = thread; i < left_count; i += kThreads) {
-      const Bits previous = i > 0 ? s_left[i - 1] : left_begin > 0 ? left[left_begin - 1] : s_left[0];
-      CheckNeighbours(previous, s_left[i], before.order, 0, left_begin + i, unsorted_cell);
-    }
-    for (int i = thread; i < right_count; i += kThreads) {
-      const Bits previous = i > 0 ? s_right[i - 1] : right_begin > 0 ? right[right_begin - 1] : s_right[0];
-      CheckNeighbours(previous, s_right[i], before.order, 1, right_begin + i, unsorted_cell);
-    }
-  }
-
-  const int diagonal = min(thread * kItems, left_count + right_count);
+  const Bits* const s_left = s_keys + left_place;
+  const Bits* const s_right = s_keys + right_place;
+  const int all_count = left_count + right_count;
+  const int diagonal = min(thread * kItems, all_count),
+            next_diagonal = thread + 1 == kThreads ? all_count : min(diagonal + kItems, all_count);
   const BalancedCut<int> cut = BalancedPath(diagonal, s_left, left_count, s_right, right_count, before);
   s_cuts[thread] = static_cast<uint16_t>(cut.a << 1 | (cut.a + cut.b - diagonal));
   if (thread == 0) s_cuts[kThreads] = static_cast<uint16_t>(left_count << 1);
   __syncthreads();
-  const int next = s_cuts[thread + 1];
-  const int next_diagonal =
-      thread + 1 == kThreads ? left_count + right_count : min((thread + 1) * kItems, left_count + right_count);
-  const int a_end = next >> 1, b_end = next_diagonal - a_end + (next & 1);
-  int a = cut.a, b = cut.b;
-  const SetRule rule(args.operation);
-  uint16_t places[kItems];
-  uint32_t kept = 0;
+  const int next = s_cuts[thread + 1], a_end = next >> 1;
+  const int b_end = next_diagonal - a_end + (next & 1);
+  Walker<Bits, kFloat> a(s_left + cut.a, s_left + a_end, before.order);
+  Walker<Bits, kFloat> b(s_right + cut.b, s_right + b_end, before.order);
+  // Both sides are sorted if each key that is taken, and each first key of a piece, comes after the one before it.
+  bool is_unsorted = !is_cut | (cut.a > 0 && cut.a < a_end && before(a.at[0], a.at[-1])) |
+                     (cut.b > 0 && cut.b < b_end && before(b.at[0], b.at[-1]));
+  if (thread == 0) {  // the borders to earlier tiles
+    is_unsorted |= left_count > 0 && left_begin > 0 && before(s_left[0], left[left_begin - 1]);
+    is_unsorted |= right_count > 0 && right_begin > 0 && before(s_right[0], right[right_begin - 1]);
+  }
+  Bits keys[kItems];
+  uint16_t places[kHasValues ? kItems : 1];
+  uint32_t from_left = 0, from_right = 0;  // a bit for each step
+  Bits last = 0;
   // kItems + 1 keys need no more than kItems steps: the last two are partners then.
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
-    const bool has_a = a < a_end, has_b = b < b_end;
-    const Bits a_rank = has_a ? before.order.RankOfRaw(s_left[a]) : Bits{0};
-    const Bits b_rank = has_b ? before.order.RankOfRaw(s_right[b]) : Bits{0};
-    const bool takes_a = has_a && (!has_b || a_rank <= b_rank);
-    const bool takes_b = has_b && (!has_a || b_rank <= a_rank);
-    const bool keeps = takes_a ? (takes_b ? rule.keeps_partners : rule.keeps_left) : takes_b && rule.keeps_right;
-    places[i] = static_cast<uint16_t>(takes_a ? left_place + a : right_place + b);
-    kept |= static_cast<uint32_t>(keeps) << i;
-    a += static_cast<int>(takes_a);
-    b += static_cast<int>(takes_b);
+    const bool has_a = a.at < a.end, has_b = b.at < b.end;
+    const bool takes_a = has_a & (!has_b | (a.rank <= b.rank));
+    const bool takes_b = has_b & (!has_a | (b.rank <= a.rank));
+    keys[i] = takes_a ? a.raw : b.raw;
+    if constexpr (kHasValues) places[i] = static_cast<uint16_t>((takes_a ? a.at : b.at) - s_keys);
+    from_left |= static_cast<uint32_t>(takes_a) << i;
+    from_right |= static_cast<uint32_t>(takes_b) << i;
+    const Bits rank = takes_a ? a.rank : b.rank;
+    is_unsorted |= (takes_a | takes_b) & (rank < last);
+    last = rank;
+    a.Advance(takes_a, before.order);
+    b.Advance(takes_b, before.order);
   }
+  is_unsorted |= a.at != a.end | b.at != b.end;  // only cuts of unsorted sides leave keys of a piece
+  const SetRule rule(args.operation);
+  const uint32_t kept = (rule.keeps_left ? from_left & ~from_right : 0) |
+                        (rule.keeps_right ? from_right & ~from_left : 0) |
+                        (rule.keeps_partners ? from_left & from_right : 0);
 
   int results = 0;
-  int slot = SumBefore<Tuning::kWarps>(__popc(kept), s_sums, &results);
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    if ((kept >> i & 1) != 0) s_slots[slot++] = places[i];
+  int slot = SumBefore<Tuning::kWarps>(__popc(kept), s_sums, &results, is_unsorted, &is_unsorted);
+  if (is_unsorted) {
+    CheckRange<kThreads>(left, left_begin, left_end, before, 0, unsorted_cell);
+    CheckRange<kThreads>(right, right_begin, right_end, before, 1, unsorted_cell);
   }
   if (thread < 32) {
     const int64_t earlier = LookBack(sums, tile, results);
     if (thread == 0) s_before = earlier;
+  }
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    if ((kept >> i & 1) == 0) continue;
+    s_keys[slot] = keys[i];
+    if constexpr (kHasValues) s_places[slot] = places[i];
+    ++slot;
   }
   __syncthreads();
 
@@ -203,13 +228,17 @@ __global__ void __launch_bounds__(SetTuning<sizeof(Bits)>::kThreads)
   if (results > room) results = static_cast<int>(room);
   if (args.keys_out != nullptr) {
     Bits* const out = static_cast<Bits*>(args.keys_out) + first;
-    for (int i = thread; i < results; i += kThreads) out[i] = s_keys[s_slots[i]];
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) {
+      const int at = i * kThreads + thread;
+      if (at < results) out[at] = s_keys[at];
+    }
   }
-  if (args.values_out != nullptr) {
+  if constexpr (kHasValues) {
     const char* const left_values = static_cast<const char*>(args.left.values) + left_begin * args.value_bytes;
     const char* const right_values = static_cast<const char*>(args.right.values) + right_begin * args.value_bytes;
     CopyValues<kThreads>(args.value_bytes, args.values_out, first, results, [&](int i) {
-      const int place = s_slots[i];
+      const int place = s_places[i];
       return place < right_place ? left_values + int64_t{place - left_place} * args.value_bytes
                                  : right_values + int64_t{place - right_place} * args.value_bytes;
     });
@@ -263,7 +292,9 @@ cudaError_t Launch(const SetArgs& args, const KeyOrder<Bits, kFloat>& order, con
       static_cast<const Bits*>(args.left.keys), args.left.count, static_cast<const Bits*>(args.right.keys),
       args.right.count, before, plan.tiles, plan.cuts);
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
-  CombineKernel<<<static_cast<unsigned>(plan.tiles), SetTuning<sizeof(Bits)>::kThreads, 0, stream>>>(
+  const auto combine =
+      args.values_out != nullptr ? CombineKernel<Bits, kFloat, true> : CombineKernel<Bits, kFloat, false>;
+  combine<<<static_cast<unsigned>(plan.tiles), SetTuning<sizeof(Bits)>::kThreads, 0, stream>>>(
       args, before, plan.cuts, plan.sums, plan.unsorted_cell);
   return cudaGetLastError();
 }
