@@ -8,6 +8,7 @@
 // An operation has these members:
 // - Value: the bits of a value. Sum: the accumulator. Out: the bits of a result.
 // - kOrdered: whether the order of operands matters.
+// - kSubtracts: whether a - b + b is a for all sums, so that the sum of a run is the difference of two prefix sums.
 // - Identity(): for all x, Add(x, Identity()) is x.
 // - FromValue(Value), Add(Sum, Sum).
 // - Finish(Sum, Out*): false if the result does not fit.
@@ -58,6 +59,7 @@ struct FloatSum {
   using Sum = double;
   using Out = uint64_t;
   static constexpr bool kOrdered = true;
+  static constexpr bool kSubtracts = false;
 
   CORANK_HOST_DEVICE Sum Identity() const { return -0.0; }
   CORANK_HOST_DEVICE Sum FromValue(Value value) const { return FloatValue<kType>(value); }
@@ -77,6 +79,7 @@ struct IntegerSum {
   using Sum = Accumulator;
   using Out = uint64_t;
   static constexpr bool kOrdered = false;
+  static constexpr bool kSubtracts = true;
 
   CORANK_HOST_DEVICE Sum Identity() const { return 0; }
   CORANK_HOST_DEVICE Sum FromValue(Value value) const { return static_cast<Sum>(value); }
@@ -96,6 +99,7 @@ struct LeastValue {
   using Sum = Bits;  // a rank
   using Out = Bits;
   static constexpr bool kOrdered = false;
+  static constexpr bool kSubtracts = false;
   KeyOrder<Bits, kFloat> order;
 
   CORANK_HOST_DEVICE Sum Identity() const { return static_cast<Sum>(~Sum{0}); }

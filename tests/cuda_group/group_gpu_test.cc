@@ -17,7 +17,8 @@ namespace {
 
 using cuda::GroupTuning;
 
-constexpr int64_t kTile = GroupTuning::kTile;
+constexpr int64_t kTile = GroupTuning::kRunTile;
+constexpr int64_t kCompactTile = cuda::CompactTuning<4>::kTile;
 constexpr int64_t kFan = GroupTuning::kThreads;  // nodes that a block joins
 
 struct Answer {
@@ -100,9 +101,10 @@ void Check(KeyType value_type, int64_t count, int64_t length, int64_t shift, uin
 TEST(CudaGroup, ReducesGroupsAroundTheSizesOfATile) {
   CORANK_SKIP_WITHOUT_GPU();
   uint64_t seed = 0;
-  for (const int64_t count : {int64_t{0}, int64_t{1}, kTile - 1, kTile, kTile + 1, 2 * kTile, 5 * kTile + 77}) {
-    for (const int64_t length : {int64_t{1}, int64_t{2}, int64_t{GroupTuning::kItems}, int64_t{33}, kTile - 1, kTile,
-                                 kTile + 1, 3 * kTile + 5}) {
+  for (const int64_t count : {int64_t{0}, int64_t{1}, kTile - 1, kTile, kTile + 1, 2 * kTile, kCompactTile - 1,
+                              kCompactTile, kCompactTile + 1, 3 * kCompactTile + 77}) {
+    for (const int64_t length : {int64_t{1}, int64_t{2}, int64_t{GroupTuning::kRunItems}, int64_t{33}, kTile - 1, kTile,
+                                 kTile + 1, kCompactTile + 1, 2 * kCompactTile + 5}) {
       for (const KeyType type : {KeyType::kInt32, KeyType::kUint64, KeyType::kFloat32, KeyType::kFloat64}) {
         ++seed;
         Check(type, count, length, static_cast<int64_t>(seed % 3), seed);

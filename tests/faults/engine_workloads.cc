@@ -208,10 +208,10 @@ const std::vector<Workload>& EngineWorkloads() {
       std::vector<Workload> some = make();
       std::move(some.begin(), some.end(), std::back_inserter(*made));
     }
-    made->push_back(
-        {"group",
-         GroupAndReduce(),
-         {"CompactKernel", "CountsKernel", "ReduceRunsKernel", "JoinNodesKernel", "WriteGroupReportKernel"}});
+    made->push_back({"group",
+                     GroupAndReduce(),
+                     {"CompactKernel", "CountLastKernel", "SubtractRunsKernel", "ReduceRunsKernel", "JoinNodesKernel",
+                      "WriteGroupReportKernel"}});
     made->push_back({"union of sets", UniteSets(), {"::CutKernel<", "CombineKernel<", "WriteSetReportKernel("}});
     made->push_back(
         {"full join",

@@ -1,13 +1,14 @@
 // Group: distinct neighbours, their counts and first indices, and reductions of their values.
 //
-// Algorithm: one compaction finds the heads of the groups, writes keys and positions, and checks the order. Counts are
-//            the differences of positions. Each reduction is a launch over the values and the bits of the heads.
-// Work: O(count).
-// Memory: one read of the keys, one write of each output; for counts one write and two reads of the positions. A
-//         reduction reads the values once. Indices cost one scattered read of the values.
+// Algorithm: one compaction finds the heads of the groups, writes keys, first indices and the counts of all groups that
+//            end in their tile, and checks the order. A second launch counts the last group of each tile. Each
+//            reduction is a launch over the values and the bits of the heads.
+// Work: O(count), and a binary search over the tiles for each tile.
+// Memory: one read of the keys, one write of each output. A reduction reads the values once. Indices cost one scattered
+//         read of the values.
 // Workspace: see group.h.
 // Source: compact.cuh and run_reduce.cuh name theirs.
-#include <algorithm>
+#include <cstdint>
 
 #include "kernels/common/key_order.h"
 #include "kernels/common/run_reduction.h"
@@ -23,63 +24,101 @@
 namespace corank::cuda {
 namespace {
 
-using Tuning = GroupTuning;
+constexpr int kThreads = GroupTuning::kThreads;
+
+/// Where the first and the last group that begin in a tile begin. Unspecified if none does.
+struct TileEnds {
+  uint16_t first, last;
+};
 
 /// Keeps the keys that differ from the previous one.
 template <typename Bits, bool kFloat>
 struct FindHeads {
+  static constexpr int kKeyBytes = sizeof(Bits);
+  using Tuning = CompactTuning<kKeyBytes>;
   struct Rows {
     Bits keys[Tuning::kItems];
-    Bits before;    // lane 0: the key before the first row
-    int64_t count;  // of all keys
+    Bits before;  // lane 0: the key before the first row
   };
+  struct Shared {
+    uint16_t starts[Tuning::kTile];  // of the groups that begin in the tile
+  };
+  static_assert(Tuning::kTile <= 1 << 16, "places of 16 bits");
   const Bits* keys;
   KeyOrder<Bits, kFloat> order;
-  Bits* keys_out;    // may be null
-  void* starts_out;  // may be null
+  Bits* keys_out;       // may be null
+  void* firsts_out;     // may be null
+  const void* indices;  // may be null
   int index_bytes;
+  int64_t* counts_out;       // may be null
+  TileEnds* ends;            // of each tile; null without counts
   FaultCell* unsorted_cell;  // null: no check
 
-  __device__ __forceinline__ void Load(int64_t first, int64_t count, Rows& rows) const {
-    const bool is_first_lane = threadIdx.x % 32 == 0;
-    rows.before = is_first_lane && first > 0 && first <= count ? keys[first - 1] : Bits{0};
+  __device__ __forceinline__ void Load(int64_t first, int left, Rows& rows) const {
+    const Bits* const from = keys + first;
+    rows.before = threadIdx.x % 32 == 0 && first > 0 && left > 0 ? from[-1] : Bits{0};
 #pragma unroll
-    for (int i = 0; i < Tuning::kItems; ++i) rows.keys[i] = first + 32 * i < count ? keys[first + 32 * i] : Bits{0};
-    rows.count = count;
+    for (int i = 0; i < Tuning::kItems; ++i) rows.keys[i] = 32 * i < left ? from[32 * i] : Bits{0};
   }
-  __device__ __forceinline__ bool Keeps(const Rows& rows, int i, int64_t position) const {
+  __device__ __forceinline__ bool Keeps(int64_t first, int left, const Rows& rows, int i) const {
     const Bits last = i == 0 ? rows.before : __shfl_sync(~0u, rows.keys[i == 0 ? 0 : i - 1], 31);
     Bits previous = __shfl_up_sync(~0u, rows.keys[i], 1);
     if (threadIdx.x % 32 == 0) previous = last;
     const Bits rank = order.RankOfRaw(rows.keys[i]), previous_rank = order.RankOfRaw(previous);
-    if (unsorted_cell != nullptr && position > 0 && position < rows.count && rank < previous_rank) {
-      atomicMax(unsorted_cell, PackFault(0, position));
+    const bool is_first = i == 0 && first == 0;
+    if (rank < previous_rank && unsorted_cell != nullptr && 32 * i < left && !is_first) {
+      atomicMax(unsorted_cell, PackFault(0, first + 32 * i));
     }
-    return position == 0 || rank != previous_rank;
+    return rank != previous_rank || is_first;
   }
-  __device__ __forceinline__ void Keep(const Rows& rows, int i, int64_t position, int64_t slot) const {
+  __device__ __forceinline__ void Keep(const Rows& rows, int i, int64_t position, int64_t slot, int tile_slot,
+                                       Shared& shared) const {
     if (keys_out != nullptr) keys_out[slot] = rows.keys[i];
-    if (starts_out == nullptr) return;
+    if (counts_out != nullptr) shared.starts[tile_slot] = static_cast<uint16_t>(position % Tuning::kTile);
+    if (firsts_out == nullptr) return;
     if (index_bytes == 4) {
-      static_cast<uint32_t*>(starts_out)[slot] = static_cast<uint32_t>(position);
+      KeepFirst<uint32_t>(position, slot);
     } else {
-      static_cast<uint64_t*>(starts_out)[slot] = static_cast<uint64_t>(position);
+      KeepFirst<uint64_t>(position, slot);
     }
+  }
+  template <typename Index>
+  __device__ __forceinline__ void KeepFirst(int64_t position, int64_t slot) const {
+    static_cast<Index*>(firsts_out)[slot] =
+        indices != nullptr ? static_cast<const Index*>(indices)[position] : static_cast<Index>(position);
+  }
+  __device__ __forceinline__ void FinishTile(int64_t tile, int64_t before, int kept, const Shared& shared) const {
+    if (counts_out == nullptr) return;
+    __syncthreads();
+    for (int i = static_cast<int>(threadIdx.x); i < kept - 1; i += kThreads) {
+      counts_out[before + i] = shared.starts[i + 1] - shared.starts[i];
+    }
+    if (threadIdx.x == 0 && kept > 0) ends[tile] = {shared.starts[0], shared.starts[kept - 1]};
   }
 };
 
-/// Writes the counts of all groups, and the first indices if there is a permutation. Either output may be null.
-template <typename Index>
-__global__ void __launch_bounds__(Tuning::kThreads)
-    CountsKernel(const Index* starts, const TileSum* last_sum, int64_t count, int64_t* counts_out, const Index* indices,
-                 Index* firsts_out) {
-  const int64_t groups = static_cast<int64_t>(*last_sum & kSumMask);
-  const int64_t step = gridDim.x * int64_t{Tuning::kThreads};
-  for (int64_t i = blockIdx.x * int64_t{Tuning::kThreads} + threadIdx.x; i < groups; i += step) {
-    const auto start = static_cast<int64_t>(starts[i]);
-    if (counts_out != nullptr) counts_out[i] = (i + 1 < groups ? static_cast<int64_t>(starts[i + 1]) : count) - start;
-    if (firsts_out != nullptr) firsts_out[i] = indices[start];
+/// Counts the group that ends where the first one of a tile begins, and the last group of all. One thread for each
+/// tile.
+__global__ void __launch_bounds__(kThreads) CountLastKernel(const TileSum* sums, const TileEnds* ends, int tile_size,
+                                                            int64_t tiles, int64_t count, int64_t* counts_out) {
+  const int64_t tile = blockIdx.x * int64_t{kThreads} + threadIdx.x;
+  if (tile > tiles) return;
+  const int64_t group = KeptBefore(sums, tile) - 1;  // begins in an earlier tile
+  const bool is_end = tile == tiles;
+  if (group < 0 || (!is_end && KeptBefore(sums, tile + 1) == group + 1)) return;
+  // The last tile that begins with fewer groups before it than with this one.
+  int64_t low = 0, high = tile - 1;
+  if (KeptBefore(sums, high) <= group) low = high;
+  while (low < high) {
+    const int64_t middle = low + (high - low + 1) / 2;
+    if (KeptBefore(sums, middle) <= group) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
   }
+  const int64_t end = is_end ? count : tile * tile_size + ends[tile].first;
+  counts_out[group] = end - (low * tile_size + ends[low].last);
 }
 
 /// One thread. `last_sum` is null if there are no keys.
@@ -96,40 +135,32 @@ __global__ void WriteGroupReportKernel(const TileSum* last_sum, const FaultCell*
   *d_report = report;
 }
 
+constexpr int kCells = 2;
+
 struct Plan {
+  int64_t tiles = 0;
   FaultCell* cells = nullptr;  // unsorted, overflow
   TileSum* sums = nullptr;
-  void* starts = nullptr;         // null: no output needs them
-  uint32_t* head_bits = nullptr;  // null: no reduction
+  TileEnds* ends = nullptr;  // null: no counts
+  KeptBits heads;            // null: no reduction
   void* nodes = nullptr;
   void* values = nullptr;  // null: the caller's
 };
 
 Plan PlanOf(const GroupArgs& args, Workspace& workspace) {
   Plan plan;
-  plan.cells = workspace.Carve<FaultCell>(2);
-  plan.sums = workspace.Carve<TileSum>(CompactTiles(args.count));
-  const bool firsts_are_starts = args.firsts_out != nullptr && args.indices == nullptr;
-  if (firsts_are_starts) {
-    plan.starts = args.firsts_out;
-  } else if (args.counts_out != nullptr || args.firsts_out != nullptr) {
-    plan.starts = workspace.CarveBytes(args.count * IndexBytes(args.count - 1));
-  }
+  // The cells and the sums lie side by side, so that one fill clears both.
+  const int tile_size = CompactTile(KeyBytes(args.key_type));
+  plan.tiles = CeilDiv(args.count, int64_t{tile_size});
+  plan.cells = workspace.Carve<FaultCell>(kCells + plan.tiles);
+  plan.sums = plan.cells + kCells;
+  if (args.counts_out != nullptr) plan.ends = workspace.Carve<TileEnds>(plan.tiles);
   if (!args.Reduces()) return plan;
-  plan.head_bits = workspace.Carve<uint32_t>(CompactWords(args.count));
+  plan.heads.bits = workspace.Carve<uint32_t>(plan.tiles * tile_size / 32);
+  plan.heads.before = workspace.Carve<int64_t>(plan.tiles * tile_size / GroupTuning::kRunTile + 1);
   plan.nodes = workspace.CarveBytes(RunNodesBytes(args.count));
   if (args.indices != nullptr) plan.values = workspace.CarveBytes(args.count * KeyBytes(args.value_type));
   return plan;
-}
-
-template <typename Index>
-cudaError_t WriteCounts(const GroupArgs& args, const Plan& plan, const TileSum* last_sum, cudaStream_t stream) {
-  const auto blocks = std::min(CeilDiv(args.count, int64_t{Tuning::kThreads}), Tuning::kGroupBlocks);
-  CountsKernel<<<static_cast<unsigned>(blocks), Tuning::kThreads, 0, stream>>>(
-      static_cast<const Index*>(plan.starts), last_sum, args.count, args.counts_out,
-      static_cast<const Index*>(args.indices),
-      args.indices == nullptr ? nullptr : static_cast<Index*>(args.firsts_out));
-  return cudaGetLastError();
 }
 
 cudaError_t Reduce(const GroupArgs& args, const Plan& plan, cudaStream_t stream) {
@@ -137,8 +168,8 @@ cudaError_t Reduce(const GroupArgs& args, const Plan& plan, cudaStream_t stream)
   runs.type = args.value_type;
   runs.count = args.count;
   runs.values = args.values;
-  runs.head_bits = plan.head_bits;
-  runs.sums = plan.sums;
+  runs.head_bits = plan.heads.bits;
+  runs.runs_before = plan.heads.before;
   runs.nodes = plan.nodes;
   runs.overflow_cell = plan.cells + 1;
   if (args.indices != nullptr) {
@@ -156,7 +187,7 @@ cudaError_t Reduce(const GroupArgs& args, const Plan& plan, cudaStream_t stream)
 
 int64_t RunNodesBytes(int64_t count) {
   // Each launch leaves a node for 256 of the one before: less than 2 nodes for each tile, in sums of up to 16 bytes.
-  return 2 * CompactTiles(count) * static_cast<int64_t>(sizeof(RunNode<Int128>));
+  return 2 * RunTiles(count) * static_cast<int64_t>(sizeof(RunNode<Int128>));
 }
 
 int64_t GroupWorkspaceBytes(const GroupArgs& args) {
@@ -174,22 +205,28 @@ cudaError_t Group(const GroupArgs& args, void* d_workspace, int64_t workspace_by
   if (args.count > 0) {
     Workspace workspace(d_workspace);
     plan = PlanOf(args, workspace);
-    last_sum = plan.sums + (CompactTiles(args.count) - 1);
-    CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(plan.cells, 0, 2 * sizeof(FaultCell), stream));
+    const int64_t tiles = plan.tiles;
+    last_sum = plan.sums + (tiles - 1);
+    CORANK_RETURN_IF_CUDA_ERROR(
+        cudaMemsetAsync(plan.cells, 0, static_cast<size_t>(kCells + tiles) * sizeof(FaultCell), stream));
     CORANK_RETURN_IF_CUDA_ERROR(WithKeyOrder(args.key_type, args.order, [&](auto order) {
       using Traits = KeyOrderTraits<decltype(order)>;
       using Bits = typename Traits::Bits;
-      const FindHeads<Bits, Traits::kFloat> find{
-          static_cast<const Bits*>(args.keys), order,
-          static_cast<Bits*>(args.keys_out),   plan.starts,
-          IndexBytes(args.count - 1),          args.check_sorted ? plan.cells : nullptr};
-      return Compact(find, args.count, plan.sums, plan.head_bits, stream);
+      const FindHeads<Bits, Traits::kFloat> find{static_cast<const Bits*>(args.keys),
+                                                 order,
+                                                 static_cast<Bits*>(args.keys_out),
+                                                 args.firsts_out,
+                                                 args.indices,
+                                                 IndexBytes(args.count - 1),
+                                                 args.counts_out,
+                                                 plan.ends,
+                                                 args.check_sorted ? plan.cells : nullptr};
+      return Compact(find, args.count, plan.sums, plan.heads, stream);
     }));
-    const bool is_indexed = args.indices != nullptr && args.firsts_out != nullptr;
-    if (args.counts_out != nullptr || is_indexed) {
-      CORANK_RETURN_IF_CUDA_ERROR(IndexBytes(args.count - 1) == 4
-                                      ? WriteCounts<uint32_t>(args, plan, last_sum, stream)
-                                      : WriteCounts<uint64_t>(args, plan, last_sum, stream));
+    if (args.counts_out != nullptr) {
+      CountLastKernel<<<static_cast<unsigned>(CeilDiv(tiles + 1, int64_t{kThreads})), kThreads, 0, stream>>>(
+          plan.sums, plan.ends, CompactTile(KeyBytes(args.key_type)), tiles, args.count, args.counts_out);
+      CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
     }
     if (args.Reduces()) CORANK_RETURN_IF_CUDA_ERROR(Reduce(args, plan, stream));
   }

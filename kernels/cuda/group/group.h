@@ -10,9 +10,8 @@
 
 namespace corank::cuda {
 
-/// 16 bytes, and 8 bytes for each tile (group_tuning.h). For counts or firsts, unless firsts alone hold them: an index
-/// for each key. For reductions: a bit for each key, 96 bytes for each tile, and, with indices, a copy of the
-/// values.
+/// 16 bytes, and 8 bytes for each tile of the compaction (group_tuning.h); for counts, 4 bytes more for each. For
+/// reductions: a bit for each key, 104 bytes for each run tile, and, with indices, a copy of the values.
 int64_t GroupWorkspaceBytes(const GroupArgs& args);
 
 /// Enqueues the operator. Never allocates device memory, never waits.

@@ -16,7 +16,7 @@ struct RunValues {
   int64_t count = 0;  // > 0
   const void* values = nullptr;
   const uint32_t* head_bits = nullptr;          // bit i: whether a run begins at value i
-  const unsigned long long* sums = nullptr;     // of the compaction that made the bits (compact.cuh)
+  const int64_t* runs_before = nullptr;         // how many do before each tile (GroupTuning::kRunTile), and in all
   void* nodes = nullptr;                        // RunNodesBytes(count)
   unsigned long long* overflow_cell = nullptr;  // a FaultCell: gets the first run whose sum does not fit
 };

@@ -10,13 +10,25 @@ namespace corank::cuda {
 struct GroupTuning {
   static constexpr int kThreads = 256;
   static constexpr int kWarps = kThreads / 32;
-  static constexpr int kItems = 8;
-  /// Positions of a block: a node of the tree of run_reduction.h.
-  static constexpr int kTile = kThreads * kItems;
-  /// Most blocks of a kernel over the groups, whose number the host does not know: enough to fill an H200.
-  static constexpr int64_t kGroupBlocks = 132 * 8;
-  static_assert((kTile & (kTile - 1)) == 0 && kTile % 32 == 0, "a node of the tree, and whole words of head bits");
+  /// Blocks of the compaction on each multiprocessor.
+  static constexpr int kCompactBlocks = 4;
+  /// Positions of a thread of a reduction, and of a block: a node of the tree of run_reduction.h.
+  static constexpr int kRunItems = 8;
+  static constexpr int kRunTile = kThreads * kRunItems;
+  static_assert((kRunTile & (kRunTile - 1)) == 0 && kRunTile % 32 == 0, "a node of the tree, and whole words of bits");
 };
+
+/// For keys of this many bytes. A block waits for the sums of earlier ones once, so it has as many positions as the
+/// registers hold.
+template <int kKeyBytes>
+struct CompactTuning {
+  static constexpr int kItems = kKeyBytes == 8 ? 16 : 32;
+  static constexpr int kTile = GroupTuning::kThreads * kItems;
+  static_assert(kItems <= 32, "a lane keeps the votes of a row");
+  static_assert(32 * kItems <= GroupTuning::kRunTile && kTile % GroupTuning::kRunTile == 0, "whole warps, whole tiles");
+};
+
+constexpr int CompactTile(int key_bytes) { return key_bytes == 8 ? CompactTuning<8>::kTile : CompactTuning<4>::kTile; }
 
 }  // namespace corank::cuda
 

@@ -2,7 +2,8 @@
 //
 // Algorithm: a thread joins its 8 values, a warp its threads by shuffles, a block its warps: each step joins neighbours
 //            of the tree. Runs within the tile go through shared memory to consecutive results. One node for each tile
-//            is left, and further launches join those, 256 at a time, until one is left.
+//            is left, and further launches join those, 256 at a time, until one is left. Where sums can be subtracted,
+//            a tile scans its values instead: the sum of a run is the difference of the prefix sums at two heads.
 // Work: O(count). Memory: one read of the values and head bits, one write of the results, 2 nodes for each tile.
 // Workspace: a node for each tile, and one for each 256 of them.
 // Result: the same for every size of tile and every schedule of the blocks.
@@ -22,19 +23,29 @@
 
 namespace corank::cuda {
 
-/// A value of the lane `step` lanes on. T has whole words.
-template <typename T>
-__device__ __forceinline__ T ShuffleDown(T value, int step) {
+/// The value after shuffle(word) of each of its words. T has whole words, or less than one.
+template <typename T, typename Shuffle>
+__device__ __forceinline__ T ShuffleWords(T value, const Shuffle& shuffle) {
   if constexpr (sizeof(T) < 4) {
-    return static_cast<T>(__shfl_down_sync(~0u, static_cast<uint32_t>(value), step));
+    return static_cast<T>(shuffle(static_cast<uint32_t>(value)));
   } else {
     uint32_t words[sizeof(T) / 4];
     memcpy(words, &value, sizeof(T));
 #pragma unroll
-    for (uint32_t& word : words) word = __shfl_down_sync(~0u, word, step);
+    for (uint32_t& word : words) word = shuffle(word);
     memcpy(&value, words, sizeof(T));
     return value;
   }
+}
+
+/// A value of the lane `step` lanes on, and `step` lanes back.
+template <typename T>
+__device__ __forceinline__ T ShuffleDown(T value, int step) {
+  return ShuffleWords(value, [=](uint32_t word) { return __shfl_down_sync(~0u, word, step); });
+}
+template <typename T>
+__device__ __forceinline__ T ShuffleUp(T value, int step) {
+  return ShuffleWords(value, [=](uint32_t word) { return __shfl_up_sync(~0u, word, step); });
 }
 
 template <typename Op>
@@ -80,61 +91,96 @@ struct RunResults {
   }
 };
 
+/// The place of element i of a tile in shared memory: one more for each thread keeps its neighbours out of its bank.
+__device__ __forceinline__ int Spread(int i) { return i + i / GroupTuning::kRunItems; }
+inline constexpr int kSpreadTile = GroupTuning::kRunTile + GroupTuning::kThreads;
+
+/// Loads this thread's consecutive values of a tile, those from n on as 0, coalesced through s_values.
+template <typename Value>
+__device__ __forceinline__ void LoadValues(const Value* values, int n, Value* s_values,
+                                           Value (&own)[GroupTuning::kRunItems]) {
+  using Tuning = GroupTuning;
+  const int thread = static_cast<int>(threadIdx.x);
+#pragma unroll
+  for (int i = 0; i < Tuning::kRunItems; ++i) {
+    const int place = i * Tuning::kThreads + thread;
+    own[i] = place < n ? values[place] : Value{0};
+  }
+#pragma unroll
+  for (int i = 0; i < Tuning::kRunItems; ++i) {
+    const int place = i * Tuning::kThreads + thread;
+    s_values[Spread(place)] = own[i];
+  }
+  __syncthreads();
+#pragma unroll
+  for (int i = 0; i < Tuning::kRunItems; ++i) own[i] = s_values[Spread(thread * Tuning::kRunItems + i)];
+}
+
+/// The sum of `own` over the earlier threads of the block. Waits for all of them.
+template <typename T>
+__device__ __forceinline__ T ScanBlock(T own, T* s_sums) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  T sum = own;
+#pragma unroll
+  for (int step = 1; step < 32; step *= 2) {
+    const T other = ShuffleUp(sum, step);
+    if (lane >= step) sum += other;
+  }
+  if (lane == 31) s_sums[warp] = sum;
+  __syncthreads();
+  sum -= own;
+  for (int i = 0; i < warp; ++i) sum += s_sums[i];
+  return sum;
+}
+
+/// The head bits of this thread's values.
+__device__ __forceinline__ uint32_t OwnHeads(const uint32_t* head_bits, int64_t tile) {
+  static_assert(GroupTuning::kRunItems == 8, "a byte of head bits for each thread");
+  return reinterpret_cast<const uint8_t*>(head_bits + tile * (GroupTuning::kRunTile / 32))[threadIdx.x];
+}
+
+/// One thread. Leaves the node of a tile in which so many runs begin, or the last result if there is only one tile.
+template <typename Op>
+__device__ __forceinline__ void LeaveNode(const RunResults<Op>& results, const NodeOf<Op>& node, int64_t runs,
+                                          NodeOf<Op>* nodes) {
+  if (gridDim.x == 1) {
+    results(node.heads + runs - 1, node.tail);
+  } else {
+    nodes[blockIdx.x] = node;
+  }
+}
+
 template <typename Op>
 __global__ void __launch_bounds__(GroupTuning::kThreads)
     ReduceRunsKernel(RunResults<Op> results, const typename Op::Value* values, int64_t count, const uint32_t* head_bits,
-                     const TileSum* sums, NodeOf<Op>* nodes) {
+                     const int64_t* runs_before, NodeOf<Op>* nodes) {
   using Tuning = GroupTuning;
   using Value = typename Op::Value;
   using Sum = typename Op::Sum;
-  constexpr int kItems = Tuning::kItems;
-  static_assert(kItems == 8, "a byte of head bits for each thread");
-  // A thread reads consecutive values. One place more for each thread keeps its neighbours out of its bank.
-  __shared__ Value s_values[Tuning::kTile + Tuning::kThreads];
-  __shared__ typename Op::Out s_results[Tuning::kTile];
+  constexpr int kItems = Tuning::kRunItems;
+  __shared__ Value s_values[kSpreadTile];
+  __shared__ typename Op::Out s_results[Tuning::kRunTile];
   __shared__ int s_heads[Tuning::kWarps];
   __shared__ NodeOf<Op> s_nodes[Tuning::kWarps];
   const Op& op = results.op;
-  const int64_t tile = blockIdx.x, base = tile * Tuning::kTile;
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  const int n = static_cast<int>(min(int64_t{Tuning::kTile}, count - base));
-
-  // Load.
-  Value loaded[kItems];
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    const int place = i * Tuning::kThreads + thread;
-    if (place < n) loaded[i] = values[base + place];
-  }
-#pragma unroll
-  for (int i = 0; i < kItems; ++i) {
-    const int place = i * Tuning::kThreads + thread;
-    if (place < n) s_values[place + place / kItems] = loaded[i];
-  }
-  const uint32_t heads = reinterpret_cast<const uint8_t*>(head_bits + base / 32)[thread];
-  const int own_heads = __popc(heads);
-  int before = own_heads;
-#pragma unroll
-  for (int step = 1; step < 32; step *= 2) {
-    const int other = __shfl_up_sync(~0u, before, step);
-    if (lane >= step) before += other;
-  }
-  if (lane == 31) s_heads[warp] = before;
-  before -= own_heads;
-  __syncthreads();
-  for (int i = 0; i < warp; ++i) before += s_heads[i];
+  const int64_t tile = blockIdx.x, base = tile * Tuning::kRunTile;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int n = static_cast<int>(min(int64_t{Tuning::kRunTile}, count - base));
+  const uint32_t heads = OwnHeads(head_bits, tile);
+  Value own[kItems];
+  LoadValues(values + base, n, s_values, own);
+  const int before = ScanBlock(__popc(heads), s_heads);
 
   // Join. Runs count from the first one that begins in the tile. All that end here begin here too.
   const auto finish = [&](int64_t run, const Sum& sum) {
     if (!op.Finish(sum, &s_results[run])) {
-      atomicMax(results.overflow_cell, PackFault(0, KeptBefore(sums, tile) + run));
+      atomicMax(results.overflow_cell, PackFault(0, runs_before[tile] + run));
     }
   };
   NodeOf<Op> leaves[kItems];
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
-    const int place = thread * kItems + i;
-    const Sum value = place < n ? op.FromValue(s_values[place + thread]) : op.Identity();
+    const Sum value = thread * kItems + i < n ? op.FromValue(own[i]) : op.Identity();
     const bool is_head = (heads >> i & 1) != 0;
     leaves[i] = {is_head ? op.Identity() : value, value, is_head, before + __popc(heads & ((1u << i) - 1))};
   }
@@ -144,27 +190,68 @@ __global__ void __launch_bounds__(GroupTuning::kThreads)
     for (int i = 0; i < kItems; i += 2 * step) leaves[i] = JoinRuns(op, leaves[i], leaves[i + step], finish);
   }
   JoinBlock(op, leaves[0], s_nodes, finish);
-
-  // Store.
-  const int64_t runs_before = KeptBefore(sums, tile);
-  const int runs = static_cast<int>(KeptBefore(sums, tile + 1) - runs_before);
   __syncthreads();
-  for (int run = thread; run < runs - 1; run += Tuning::kThreads) results.out[runs_before + run] = s_results[run];
-  if (thread == 0) {
-    NodeOf<Op> node = leaves[0];
-    node.heads = runs_before;
-    if (gridDim.x == 1) {
-      results(runs - 1, node.tail);
-    } else {
-      nodes[tile] = node;
-    }
+
+  const int64_t first_run = runs_before[tile];
+  const int runs = static_cast<int>(runs_before[tile + 1] - first_run);
+  for (int run = thread; run < runs - 1; run += Tuning::kThreads) results.out[first_run + run] = s_results[run];
+  if (thread != 0) return;
+  leaves[0].heads = first_run;
+  LeaveNode(results, leaves[0], runs, nodes);
+}
+
+/// As ReduceRunsKernel, for operations whose sums can be subtracted.
+template <typename Op>
+__global__ void __launch_bounds__(GroupTuning::kThreads)
+    SubtractRunsKernel(RunResults<Op> results, const typename Op::Value* values, int64_t count,
+                       const uint32_t* head_bits, const int64_t* runs_before, NodeOf<Op>* nodes) {
+  using Tuning = GroupTuning;
+  using Value = typename Op::Value;
+  using Sum = typename Op::Sum;
+  constexpr int kItems = Tuning::kRunItems;
+  // The values, and then, of each head, the sum of the values before it.
+  static_assert(sizeof(Sum) >= sizeof(Value), "room for both");
+  __shared__ alignas(16) unsigned char s_bytes[sizeof(Sum) * kSpreadTile];
+  __shared__ int s_heads[Tuning::kWarps];
+  __shared__ Sum s_sums[Tuning::kWarps];
+  auto* const s_before = reinterpret_cast<Sum*>(s_bytes);
+  const Op& op = results.op;
+  const int64_t tile = blockIdx.x, base = tile * Tuning::kRunTile;
+  const int thread = static_cast<int>(threadIdx.x);
+  const uint32_t heads = OwnHeads(head_bits, tile);
+  Value own[kItems];
+  LoadValues(values + base, static_cast<int>(min(int64_t{Tuning::kRunTile}, count - base)),
+             reinterpret_cast<Value*>(s_bytes), own);
+  Sum own_sum = op.Identity();
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) own_sum = op.Add(own_sum, op.FromValue(own[i]));
+  int run = ScanBlock(__popc(heads), s_heads);
+  Sum before = ScanBlock(own_sum, s_sums);  // waits for all threads: s_bytes is free
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    if ((heads >> i & 1) != 0) s_before[Spread(run++)] = before;
+    before = op.Add(before, op.FromValue(own[i]));
   }
+  __syncthreads();
+
+  const int64_t first_run = runs_before[tile];
+  const int runs = static_cast<int>(runs_before[tile + 1] - first_run);
+  for (run = thread; run < runs - 1; run += Tuning::kThreads) {
+    results(first_run + run, s_before[Spread(run + 1)] - s_before[Spread(run)]);
+  }
+  if (thread != Tuning::kThreads - 1) return;  // it knows the sum of all
+  NodeOf<Op> node{before, before, runs > 0, first_run};
+  if (runs > 0) {
+    node.lead = s_before[0];
+    node.tail = before - s_before[Spread(runs - 1)];
+  }
+  LeaveNode(results, node, runs, nodes);
 }
 
 /// Joins 256 nodes in each block. `runs`: those of the whole array, read by the last launch.
 template <typename Op>
 __global__ void __launch_bounds__(GroupTuning::kThreads)
-    JoinNodesKernel(RunResults<Op> results, const NodeOf<Op>* nodes, int64_t count, const TileSum* last_sum,
+    JoinNodesKernel(RunResults<Op> results, const NodeOf<Op>* nodes, int64_t count, const int64_t* all_runs,
                     NodeOf<Op>* joined) {
   __shared__ NodeOf<Op> s_nodes[GroupTuning::kWarps];
   const int64_t i = blockIdx.x * int64_t{GroupTuning::kThreads} + threadIdx.x;
@@ -177,7 +264,7 @@ __global__ void __launch_bounds__(GroupTuning::kThreads)
   JoinBlock(results.op, node, s_nodes, results);
   if (threadIdx.x != 0) return;
   if (gridDim.x == 1) {
-    results(static_cast<int64_t>(*last_sum & kSumMask) - 1, node.tail);
+    results(*all_runs - 1, node.tail);
   } else {
     joined[blockIdx.x] = node;
   }
@@ -188,16 +275,23 @@ template <typename Op>
 cudaError_t ReduceRuns(const Op& op, const RunValues& runs, void* d_out, cudaStream_t stream) {
   constexpr int64_t kFan = GroupTuning::kThreads;
   const RunResults<Op> results{op, static_cast<typename Op::Out*>(d_out), runs.overflow_cell};
-  int64_t count = CompactTiles(runs.count);
-  const TileSum* const last_sum = runs.sums + (count - 1);
+  int64_t count = RunTiles(runs.count);
+  const int64_t* const all_runs = runs.runs_before + count;
   auto* from = static_cast<NodeOf<Op>*>(runs.nodes);
   auto* to = from + count;
-  ReduceRunsKernel<<<static_cast<unsigned>(count), GroupTuning::kThreads, 0, stream>>>(
-      results, static_cast<const typename Op::Value*>(runs.values), runs.count, runs.head_bits, runs.sums, from);
+  const auto reduce = [] {
+    if constexpr (Op::kSubtracts) {
+      return SubtractRunsKernel<Op>;
+    } else {
+      return ReduceRunsKernel<Op>;
+    }
+  }();
+  reduce<<<static_cast<unsigned>(count), GroupTuning::kThreads, 0, stream>>>(
+      results, static_cast<const typename Op::Value*>(runs.values), runs.count, runs.head_bits, runs.runs_before, from);
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
   while (count > 1) {
     const int64_t blocks = CeilDiv(count, kFan);
-    JoinNodesKernel<<<static_cast<unsigned>(blocks), GroupTuning::kThreads, 0, stream>>>(results, from, count, last_sum,
+    JoinNodesKernel<<<static_cast<unsigned>(blocks), GroupTuning::kThreads, 0, stream>>>(results, from, count, all_runs,
                                                                                          to);
     CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
     from = to;

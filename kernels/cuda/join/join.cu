@@ -183,23 +183,29 @@ struct AppendUnmatched {
   const TileSum* row_sum;  // of the rows before them; null: none
   JoinedRowsOut out;
 
+  static constexpr int kKeyBytes = sizeof(uint8_t);
+  using Tuning = CompactTuning<kKeyBytes>;
   struct Rows {
-    uint8_t is_matched[GroupTuning::kItems];
+    uint8_t is_matched[Tuning::kItems];
   };
-  __device__ __forceinline__ void Load(int64_t first, int64_t count, Rows& rows) const {
+  struct Shared {};
+  __device__ __forceinline__ void Load(int64_t first, int left, Rows& rows) const {
 #pragma unroll
-    for (int i = 0; i < GroupTuning::kItems; ++i) {
-      rows.is_matched[i] = first + 32 * i < count ? is_matched[first + 32 * i] : uint8_t{1};
-    }
+    for (int i = 0; i < Tuning::kItems; ++i)
+      rows.is_matched[i] = 32 * i < left ? is_matched[first + 32 * i] : uint8_t{1};
   }
-  __device__ __forceinline__ bool Keeps(const Rows& rows, int i, int64_t) const { return rows.is_matched[i] == 0; }
-  __device__ __forceinline__ void Keep(const Rows&, int, int64_t position, int64_t slot) const {
+  __device__ __forceinline__ bool Keeps(int64_t, int, const Rows& rows, int i) const { return rows.is_matched[i] == 0; }
+  __device__ __forceinline__ void Keep(const Rows&, int, int64_t position, int64_t slot, int, Shared&) const {
     const int64_t row = (row_sum == nullptr ? 0 : static_cast<int64_t>(*row_sum & kSumMask)) + slot;
     if (row >= out.room) return;
     static_cast<Index*>(out.left)[row] = ~Index{0};
     static_cast<Index*>(out.right)[row] = static_cast<Index>(position);
   }
+  __device__ __forceinline__ void FinishTile(int64_t, int64_t, int, const Shared&) const {}
 };
+
+/// Tiles of the compaction of rows of the right.
+int64_t UnmatchedTiles(int64_t right_count) { return CompactTiles(right_count, AppendUnmatched<int32_t>::kKeyBytes); }
 
 /// One thread. Sums and cell are null if nothing wrote them; either output may be null.
 __global__ void WriteJoinReportKernel(const TileSum* row_sum, const TileSum* unmatched_sum, const FaultCell* cell,
@@ -254,7 +260,7 @@ Plan PlanOf(const JoinArgs& args, Workspace workspace) {
   if (KeepsUnmatchedRight(args.kind)) {
     plan.has_partner = workspace.Carve<uint8_t>(args.right_count);
     plan.is_matched = workspace.Carve<uint8_t>(args.right_count);
-    plan.unmatched_sums = workspace.Carve<TileSum>(CompactTiles(args.right_count));
+    plan.unmatched_sums = workspace.Carve<TileSum>(UnmatchedTiles(args.right_count));
   }
   if (!args.right_sorted && args.right_count > 0) {
     plan.right_rows.row_bytes = IndexBytes(args.right_count - 1);
@@ -319,7 +325,9 @@ cudaError_t WriteResult(const JoinArgs& args, const Plan& plan, const TileSum* r
   }
   if (plan.unmatched_sums == nullptr || args.right_count == 0) return cudaSuccess;
   const AppendUnmatched<Index> append{plan.is_matched, row_sum, out};
-  return Compact(append, args.right_count, plan.unmatched_sums, nullptr, stream);
+  CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(
+      plan.unmatched_sums, 0, static_cast<size_t>(UnmatchedTiles(args.right_count)) * sizeof(TileSum), stream));
+  return Compact(append, args.right_count, plan.unmatched_sums, KeptBits(), stream);
 }
 
 }  // namespace
@@ -368,7 +376,7 @@ cudaError_t Join(const JoinArgs& args, void* d_workspace, int64_t workspace_byte
                                         : WriteResult<uint64_t>(args, plan, row_sum, stream));
   if (d_report == nullptr && args.count_out == nullptr) return cudaSuccess;
   const TileSum* const unmatched_sum = plan.unmatched_sums != nullptr && has_right
-                                           ? plan.unmatched_sums + (CompactTiles(args.right_count) - 1)
+                                           ? plan.unmatched_sums + (UnmatchedTiles(args.right_count) - 1)
                                            : nullptr;
   WriteJoinReportKernel<<<1, 1, 0, stream>>>(row_sum, unmatched_sum, plan.unsorted_cell, args.count_out, d_report);
   return cudaGetLastError();
