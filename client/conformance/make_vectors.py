@@ -38,6 +38,7 @@ def files() -> dict[str, list[Vector]]:
     return {
         "sort": list(operator_vectors.sorts()),
         "columns": list(operator_vectors.columns()),
+        "nulls": list(operator_vectors.nulls()),
         "merge": list(operator_vectors.merges()),
         "search": list(operator_vectors.searches()),
         "intervals": [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import oracle
@@ -338,6 +339,38 @@ def columns() -> Iterator[Vector]:
     )
     sixteen = [Column(few_keys("uint8", 600 + n, 30), n % 3 == 0) for n in range(16)]
     yield from _sorted_columns("columns/sixteen", ["columns"], sixteen)
+
+
+def nulls() -> Iterator[Vector]:
+    """Sort by columns with nulls: every type in every order with nulls and NaNs at either end, and strings."""
+    places = [(first, nans) for first in ("last", "first") for nans in ("greatest", "beside_nulls", "as_nulls")]
+    for at, type_ in enumerate(KEYS):
+        for order in ORDERS:
+            for end, nans in places if type_ in oracle.FLOATS else places[::3]:
+                keys = random_keys(type_, 700 + at, 21)
+                column = Column(keys, order == "descending", valid=_some(at, 21), nulls=end, nans=nans)
+                second = Column(few_keys("int16", 800 + at, 21), valid=_some(at + 50, 21))
+                yield from _sorted_columns(f"nulls/{type_}/{order}/{end}/{nans}", ["nulls"], [column, second])
+    words = [b"b", b"", b"null", b"", b"\0", b"", b"a", b"b", b"ab"]
+    for order in ORDERS:
+        for end in ("last", "first"):
+            names = replace(oracle.strings(words, order == "descending"), valid=_some(3, len(words)), nulls=end)
+            years = Column(few_keys("int32", 9, len(words)), valid=_some(4, len(words)))
+            yield from _sorted_columns(f"nulls/strings/{order}/{end}", ["nulls", "strings"], [names, years])
+    for rows in (0, 1, 8, 9, 64):
+        numbers = few_keys("uint16", 10, rows)
+        for name, valid in (("all", [False] * rows), ("none", [True] * rows)):
+            yield from _sorted_columns(f"nulls/rows/{rows}/{name}", ["nulls"], [Column(numbers, valid=valid)])
+    fixed = Column(oracle.records(2, [_bytes(oracle.mix(n) % 4, 2) for n in range(30)]), valid=_some(5, 30))
+    yield from _sorted_columns("nulls/records/numbers", ["nulls", "records"], [fixed, Column(few_keys("int8", 11, 30))])
+    keys = random_keys("float32", 12, 30)
+    for nans in ("beside_nulls", "as_nulls"):
+        column = Column(keys, True, nans=nans)
+        yield from _sorted_columns(f"nulls/without/{nans}", ["nulls"], [column])
+
+
+def _some(seed: int, count: int) -> list[bool]:
+    return [oracle.mix(seed * 1000 + at) % 3 > 0 for at in range(count)]
 
 
 def _sorted_columns(name: str, needs: list[str], given: list[Column]) -> Iterator[Vector]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -225,11 +225,14 @@ def extremes(values: Array, members: Sequence[Sequence[int]], greatest: bool) ->
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a key: numbers, records, or strings if `strings` is set."""
+    """A column of a key: numbers, records, or strings if `strings` is set. Rows that are not `valid` are null."""
 
     array: Array
     descending: bool = False
     strings: list[bytes] | None = None
+    valid: list[bool] | None = None
+    nulls: str = "last"
+    nans: str = "greatest"
 
     def rank(self, row: int) -> Any:
         """A key that orders the rows ascending."""
@@ -238,6 +241,15 @@ class Column:
         item = self.array.items[row]
         return item if self.array.record_bytes else rank(self.array.type, item, False)
 
+    def group(self, row: int) -> str:
+        """Whether a row is one of the values, the nulls, or the NaNs that lie beside these."""
+        if self.valid is not None and not self.valid[row]:
+            return "nulls"
+        if self.strings is not None or self.array.type not in FLOATS or self.nans == "greatest":
+            return "values"
+        number = value_of(self.array.type, self.array.items[row])
+        return "values" if number == number else "nulls" if self.nans == "as_nulls" else "nans"
+
     @property
     def rows(self) -> int:
         """How many there are."""
@@ -245,9 +257,10 @@ class Column:
 
     def taken(self, order: Sequence[int]) -> Column:
         """The rows at these positions."""
+        valid = None if self.valid is None else [self.valid[at] for at in order]
         if self.strings is not None:
-            return strings([self.strings[at] for at in order], self.descending)
-        return Column(take(self.array, order), self.descending)
+            return replace(strings([self.strings[at] for at in order], self.descending), valid=valid)
+        return Column(take(self.array, order), self.descending, valid=valid)
 
     def json(self, with_order: bool) -> dict[str, Any]:
         """As a command (with the order) or an answer holds it."""
@@ -255,9 +268,21 @@ class Column:
         if self.strings is not None:
             lengths = [len(string) for string in self.strings]
             found["offsets"] = int64([*starts(lengths), sum(lengths)]).json()
+        if self.valid is not None:
+            found["validity"] = bitmap(self.valid).json()
         if with_order and self.descending:
             found["order"] = "descending"
+        if with_order and self.nulls != "last":
+            found["nulls"] = self.nulls
+        if with_order and self.nans != "greatest":
+            found["nans"] = self.nans
         return found
+
+
+def bitmap(bits: Sequence[bool]) -> Array:
+    """The bits in bytes, the least significant one first."""
+    made = [sum(1 << at for at, bit in enumerate(bits[first : first + 8]) if bit) for first in range(0, len(bits), 8)]
+    return numbers("uint8", made)
 
 
 def strings(items: Sequence[bytes], descending: bool = False) -> Column:
@@ -270,6 +295,10 @@ def argsort_columns(columns: Sequence[Column]) -> list[int]:
     """The stable permutation of the rows: sorts by the last column first, because each pass is stable."""
     order = list(range(columns[0].rows))
     for column in reversed(columns):
-        ranks = [column.rank(row) for row in range(column.rows)]
-        order.sort(key=ranks.__getitem__, reverse=column.descending)  # `reverse` keeps equal rows in their order
+        groups: dict[str, list[int]] = {"values": [], "nans": [], "nulls": []}
+        for row in order:
+            groups[column.group(row)].append(row)
+        groups["values"].sort(key=column.rank, reverse=column.descending)  # `reverse` keeps equal rows in their order
+        places = list(groups.values())
+        order = [row for place in (places if column.nulls == "last" else places[::-1]) for row in place]
     return order

@@ -124,8 +124,12 @@ absl::StatusOr<ColumnSortResult> Client::SortColumns(const ColumnSortRequest& re
     result.columns.resize(request.columns.size());
     for (size_t i = 0; i < request.columns.size(); ++i) {
       owned.push_back(std::make_unique<ArrayBuffer>(&result.columns[i].data));
-      if (!request.columns[i].offsets.has_value()) continue;
-      owned.push_back(std::make_unique<VectorBuffer<int64_t>>(&result.columns[i].offsets.emplace()));
+      if (request.columns[i].offsets.has_value()) {
+        owned.push_back(std::make_unique<VectorBuffer<int64_t>>(&result.columns[i].offsets.emplace()));
+      }
+      if (request.columns[i].validity.has_value()) {
+        owned.push_back(std::make_unique<VectorBuffer<uint8_t>>(&result.columns[i].validity.emplace()));
+      }
     }
   }
   if (request.values.has_value()) owned.push_back(std::make_unique<ArrayBuffer>(&result.values.emplace()));

@@ -81,6 +81,54 @@ void AddSortedBesideKeys(Job* job, const Request& request, int64_t rows, v1::Sor
   }
 }
 
+void AddColumnInputs(Job* job, const ColumnView& column, int number, v1::KeyColumn* to) {
+  const std::string field = absl::StrCat("key_columns[", number, "]");
+  to->set_order(ToProto(column.order));
+  to->set_nulls(ToProto(column.nulls));
+  to->set_nans(ToProto(column.nans));
+  if (column.offsets.has_value()) {
+    AddInput(job, ViewOf(*column.offsets), to->mutable_offsets(), field + ".offsets", true);
+  }
+  AddInput(job, column.data, to->mutable_data(), field + ".data");
+  if (column.validity.has_value()) {
+    AddInput(job, ViewOf(*column.validity), to->mutable_validity(), field + ".validity");
+  }
+}
+
+// Of a column with `rows` rows, `wanted` of which return.
+void AddColumnResults(Job* job, const ColumnView& column, int number, int64_t rows, int64_t wanted, v1::KeyColumn* to) {
+  JobResult& data = AddResult(
+      job, "column", to->mutable_data_destination(),
+      [](const v1::OperationResult& r, int i) {
+        const bool has = i < r.sort().key_columns_size() && r.sort().key_columns(i).has_data();
+        return has ? &r.sort().key_columns(i).data() : nullptr;
+      },
+      Output(), column.data.type, column.offsets.has_value() ? column.data.count() : wanted);
+  data.column = number;
+  // The answer says which strings are left.
+  if (column.offsets.has_value() && wanted != rows) data.is_exact = false;
+  if (column.offsets.has_value()) {
+    AddResult(
+        job, "offsets of a column", to->mutable_offsets_destination(),
+        [](const v1::OperationResult& r, int i) {
+          const bool has = i < r.sort().key_columns_size() && r.sort().key_columns(i).has_offsets();
+          return has ? &r.sort().key_columns(i).offsets() : nullptr;
+        },
+        Output(), KeyType::kInt64, wanted + 1)
+        .column = number;
+  }
+  if (column.validity.has_value()) {
+    AddResult(
+        job, "validity of a column", to->mutable_validity_destination(),
+        [](const v1::OperationResult& r, int i) {
+          const bool has = i < r.sort().key_columns_size() && r.sort().key_columns(i).has_validity();
+          return has ? &r.sort().key_columns(i).validity() : nullptr;
+        },
+        Output(), KeyType::kUint8, wanted / 8 + (wanted % 8 != 0 ? 1 : 0))
+        .column = number;
+  }
+}
+
 }  // namespace
 
 void AddInput(Job* job, const ArrayView& view, v1::Array* array, std::string field, bool is_control) {
@@ -191,37 +239,13 @@ std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions
   FillSortOptions(request, call, message);
   int64_t rows = 0;
   for (const ColumnView& column : request.columns) {
-    const int number = message->key_columns_size();
     v1::KeyColumn* to = message->add_key_columns();
-    to->set_order(ToProto(column.order));
-    const std::string field = absl::StrCat("key_columns[", number, "]");
-    if (column.offsets.has_value()) {
-      AddInput(job.get(), ViewOf(*column.offsets), to->mutable_offsets(), field + ".offsets", true);
-    }
-    AddInput(job.get(), column.data, to->mutable_data(), field + ".data");
+    AddColumnInputs(job.get(), column, message->key_columns_size() - 1, to);
     rows = column.offsets.has_value() ? std::max<int64_t>(static_cast<int64_t>(column.offsets->size()) - 1, 0)
                                       : column.data.count();
-    if (request.output == SortOutput::kIndices) continue;
-    const int64_t wanted = LimitedCount(request, rows);
-    JobResult& data = AddResult(
-        job.get(), "column", to->mutable_data_destination(),
-        [](const v1::OperationResult& r, int i) {
-          const bool has = i < r.sort().key_columns_size() && r.sort().key_columns(i).has_data();
-          return has ? &r.sort().key_columns(i).data() : nullptr;
-        },
-        Output(), column.data.type, column.offsets.has_value() ? column.data.count() : wanted);
-    data.column = number;
-    // The answer says which strings are left.
-    if (column.offsets.has_value() && wanted != rows) data.is_exact = false;
-    if (!column.offsets.has_value()) continue;
-    AddResult(
-        job.get(), "offsets of a column", to->mutable_offsets_destination(),
-        [](const v1::OperationResult& r, int i) {
-          const bool has = i < r.sort().key_columns_size() && r.sort().key_columns(i).has_offsets();
-          return has ? &r.sort().key_columns(i).offsets() : nullptr;
-        },
-        Output(), KeyType::kInt64, wanted + 1)
-        .column = number;
+    if (request.output != SortOutput::kIndices) {
+      AddColumnResults(job.get(), column, message->key_columns_size() - 1, rows, LimitedCount(request, rows), to);
+    }
   }
   if (request.values.has_value()) AddInput(job.get(), *request.values, message->mutable_values(), "values");
   AddSortedBesideKeys(job.get(), request, rows, message);

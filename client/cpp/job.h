@@ -92,7 +92,7 @@ JobResult& AddResult(Job* job, const char* name, v1::Destination* destination, F
 /// The type of indices up to this one.
 ElementType IndexType(int64_t max_index);
 
-// Results are in the order of the response's fields. For columns, the data and offsets of each column come first.
+// Results are in the order of the response's fields. For columns, the data, offsets and validity of each come first.
 std::unique_ptr<Job> MakeJob(const SortRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const MergeRequest& request, const CallOptions& call);

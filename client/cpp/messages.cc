@@ -17,6 +17,22 @@ v1::SortOrder ToProto(Order order) {
   return order == Order::kAscending ? v1::SORT_ORDER_ASCENDING : v1::SORT_ORDER_DESCENDING;
 }
 
+v1::NullOrder ToProto(NullOrder nulls) {
+  return nulls == NullOrder::kLast ? v1::NULL_ORDER_LAST : v1::NULL_ORDER_FIRST;
+}
+
+v1::NanOrder ToProto(NanOrder nans) {
+  switch (nans) {
+    case NanOrder::kGreatest:
+      return v1::NAN_ORDER_GREATEST;
+    case NanOrder::kBesideNulls:
+      return v1::NAN_ORDER_BESIDE_NULLS;
+    case NanOrder::kAsNulls:
+      return v1::NAN_ORDER_AS_NULLS;
+  }
+  return v1::NAN_ORDER_UNSPECIFIED;
+}
+
 v1::SortOutput ToProto(SortOutput output) {
   switch (output) {
     case SortOutput::kKeys:

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "corank/null_order.h"
 #include "corank/operators.h"
 #include "corank/v1/corank_service.pb.h"
 #include "google/protobuf/message.h"
@@ -12,6 +13,8 @@
 namespace corank::client {
 
 v1::SortOrder ToProto(Order order);
+v1::NullOrder ToProto(NullOrder nulls);
+v1::NanOrder ToProto(NanOrder nans);
 v1::SortOutput ToProto(SortOutput output);
 v1::RequestOptions ToProto(const CallOptions& options);
 

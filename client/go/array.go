@@ -250,6 +250,42 @@ type Column struct {
 	Offsets *Array
 	// Descending orders this column greatest first.
 	Descending bool
+	// Validity is set if rows may be null: a bitmap as in Apache Arrow, uint8, one byte for each 8 rows or part of 8.
+	// Row i is null if bit i%8 of byte i/8 is 0, where bit 0 is the least significant one. Null rows are equal, whatever
+	// Data holds for them, and keep these data. PackValidity makes a validity.
+	Validity *Array
+	// NullsFirst puts nulls before all other rows, also in a descending column; by default they come last.
+	NullsFirst bool
+	// NaNs is the place of NaNs.
+	NaNs NaNOrder
+}
+
+// NaNOrder is the place of the NaNs of a column.
+type NaNOrder int
+
+const (
+	// NaNGreatest makes NaNs greater than all numbers, so that a descending column begins with them.
+	NaNGreatest NaNOrder = iota
+	// NaNBesideNulls puts NaNs between the numbers and the nulls, also in a descending column and without a Validity.
+	NaNBesideNulls
+	// NaNAsNulls puts NaNs among the nulls, as their equals, also without a Validity.
+	NaNAsNulls
+)
+
+// PackValidity makes the validity of a column: whether each row is not null.
+func PackValidity(valid []bool) *Array {
+	packed := make([]uint8, (len(valid)+7)/8)
+	for i, isValid := range valid {
+		if isValid {
+			packed[i/8] |= 1 << (i % 8)
+		}
+	}
+	return Of(packed)
+}
+
+// IsNull tells whether a row of a column whose validity is here is null.
+func (c Column) IsNull(row int) bool {
+	return c.Validity != nil && c.Validity.data[row/8]>>(row%8)&1 == 0
 }
 
 // Text makes a column of strings, which are compared byte by byte.

@@ -405,6 +405,22 @@ func TestTextAndBack(t *testing.T) {
 	}
 }
 
+func TestPacksAValidityAsArrowDoes(t *testing.T) {
+	valid := []bool{true, false, true, true, false, false, false, true, true}
+	column := Column{Validity: PackValidity(valid)}
+	if !slices.Equal(column.Validity.data, []byte{0b10001101, 1}) {
+		t.Errorf("%b", column.Validity.data)
+	}
+	for row, isValid := range valid {
+		if column.IsNull(row) == isValid {
+			t.Errorf("row %d", row)
+		}
+	}
+	if (Column{}).IsNull(3) {
+		t.Error("a column without a validity has a null")
+	}
+}
+
 // join is all pieces in one.
 func (p pieces) join() []byte { return bytes.Join(p, nil) }
 

@@ -179,6 +179,14 @@ func sorting(keys *Array, columns []Column, byColumns, indicesOnly bool) operato
 	}}
 }
 
+// bitmapBytes is the length of a validity; that of an unknown number of rows, -1, is unknown.
+func bitmapBytes(rows int64) int64 {
+	if rows < 0 {
+		return -1
+	}
+	return rows/8 + min(rows%8, 1)
+}
+
 func columnRows(columns []Column) (int64, error) {
 	if len(columns) == 0 {
 		return 0, invalid("key_columns", "key_columns: at least one is needed")
@@ -193,17 +201,32 @@ func (t *task) addColumns(columns []Column, count, rows int64, wanted bool, resu
 	message := &corankpb.KeyColumn{}
 	for i, column := range columns {
 		path := fmt.Sprintf("key_columns[%d]", i)
-		holder := &corankpb.KeyColumn{Order: order(column.Descending)}
+		holder := &corankpb.KeyColumn{Order: order(column.Descending), Nulls: corankpb.NullOrder_NULL_ORDER_LAST}
+		if column.NullsFirst {
+			holder.Nulls = corankpb.NullOrder_NULL_ORDER_FIRST
+		}
+		switch column.NaNs {
+		case NaNBesideNulls:
+			holder.Nans = corankpb.NanOrder_NAN_ORDER_BESIDE_NULLS
+		case NaNAsNulls:
+			holder.Nans = corankpb.NanOrder_NAN_ORDER_AS_NULLS
+		default:
+			holder.Nans = corankpb.NanOrder_NAN_ORDER_GREATEST
+		}
 		made := columnInput{message: holder, data: &leaf{name: path + ".data", field: number(message, "data"),
 			array: column.Data}}
 		if column.Offsets != nil {
 			made.offsets = &leaf{name: path + ".offsets", field: number(message, "offsets"), array: column.Offsets}
 		}
+		if column.Validity != nil {
+			made.validity = &leaf{name: path + ".validity", field: number(message, "validity"), array: column.Validity}
+		}
 		t.columns = append(t.columns, made)
 		if !wanted {
 			continue
 		}
-		sorted, bytes := Column{Descending: column.Descending}, count
+		sorted, bytes := column, count
+		sorted.Offsets, sorted.Validity = nil, nil
 		if column.Offsets != nil {
 			bytes = length(column.Data)
 			if count < rows { // the answer decides which strings a limit leaves
@@ -213,6 +236,9 @@ func (t *task) addColumns(columns []Column, count, rows int64, wanted bool, resu
 		sorted.Data = t.out(path+".data", column.Data, bytes, holder, "data_destination")
 		if column.Offsets != nil {
 			sorted.Offsets = t.out(path+".offsets", column.Offsets, count+1, holder, "offsets_destination")
+		}
+		if column.Validity != nil {
+			sorted.Validity = t.out(path+".validity", column.Validity, bitmapBytes(count), holder, "validity_destination")
 		}
 		result.Columns = append(result.Columns, sorted)
 	}

@@ -49,8 +49,8 @@ type leaf struct {
 }
 
 type columnInput struct {
-	message       *corankpb.KeyColumn
-	data, offsets *leaf
+	message                 *corankpb.KeyColumn
+	data, offsets, validity *leaf // the latter two may be nil
 }
 
 // output is one result.
@@ -74,6 +74,9 @@ func (t *task) leaves() []*leaf {
 		all = append(all, column.data)
 		if column.offsets != nil {
 			all = append(all, column.offsets)
+		}
+		if column.validity != nil {
+			all = append(all, column.validity)
 		}
 	}
 	return all
@@ -352,6 +355,9 @@ func (t *task) encode() (pieces, error) {
 		made := part{field: keyColumns, inner: []part{column.data.part()}}
 		if column.offsets != nil {
 			made.inner = append(made.inner, column.offsets.part())
+		}
+		if column.validity != nil {
+			made.inner = append(made.inner, column.validity.part())
 		}
 		if made.head, err = proto.Marshal(column.message); err != nil {
 			return nil, invalid("", "%v", err)

@@ -28,8 +28,8 @@ using AnyRequest = std::variant<SortRequest, ColumnSortRequest, MergeRequest, Ex
 /// The results of one operator of a chain.
 struct OperatorResult {
   /// The results that the request asked for, in the order of the fields of RawSortResult, RawMergeResult and so on. For
-  /// sorted columns, the data and the offsets of each column come first. A result that an Output names is an Array with
-  /// `placed` set.
+  /// sorted columns, the data, the offsets and the validity of each column come first. A result that an Output names is
+  /// an Array with `placed` set.
   std::vector<Array> arrays;
   RequestStats stats;
 };

@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "corank/element.h"
+#include "corank/null_order.h"
 #include "corank/operators.h"
 
 namespace corank::client {
@@ -31,6 +32,27 @@ struct ColumnView {
   ArrayView data;
   std::optional<absl::Span<const int64_t>> offsets;
   Order order = Order::kAscending;
+  /// Set if rows may be null: a bitmap as in Apache Arrow, one byte for each 8 rows or part of 8. Row i is null if bit
+  /// i % 8 of byte i / 8 is 0, where bit 0 is the least significant one. Null rows are equal, whatever `data` holds for
+  /// them. See PackedValidity.
+  std::optional<absl::Span<const uint8_t>> validity = std::nullopt;
+  /// The end of the order at which nulls lie, also of a descending column.
+  NullOrder nulls = NullOrder::kLast;
+  /// The place of NaNs. kBesideNulls and kAsNulls follow `nulls`, also without `validity`.
+  NanOrder nans = NanOrder::kGreatest;
+};
+
+/// A validity as a column needs it. Owns its bytes.
+struct PackedValidity {
+  std::vector<uint8_t> bytes;
+  int64_t rows = 0;
+
+  /// Appends a row.
+  void Add(bool is_valid) {
+    if (rows % 8 == 0) bytes.push_back(0);
+    bytes.back() = static_cast<uint8_t>(bytes.back() | (is_valid ? 1 : 0) << rows % 8);
+    ++rows;
+  }
 };
 
 /// Strings as a column needs them: one after the other in one buffer. Owns its bytes; its view borrows.
@@ -63,12 +85,18 @@ struct ColumnSortRequest {
   Output values_output = {}, indices_output = {};
 };
 
-/// One sorted column. `offsets` is set for strings.
+/// One sorted column. `offsets` is set for strings, `validity` if the request's column has one.
 struct SortedColumn {
+  /// Null rows keep the data that they had in the request.
   Array data;
   std::optional<std::vector<int64_t>> offsets;
+  std::optional<std::vector<uint8_t>> validity;
 
-  /// The strings, one for each row. INTERNAL if the column does not hold strings.
+  /// Whether a row is null. row: 0 or more, and less than the number of rows.
+  bool IsNull(int64_t row) const {
+    return validity.has_value() && ((*validity)[static_cast<size_t>(row / 8)] >> row % 8 & 1) == 0;
+  }
+  /// The strings, one for each row, also of null rows. INTERNAL if the column does not hold strings.
   absl::StatusOr<std::vector<std::string>> Strings() const;
 };
 

@@ -11,7 +11,7 @@ enum class NullOrder : uint8_t { kLast, kFirst };
 
 /// The place of NaNs in a column that may have nulls.
 enum class NanOrder : uint8_t {
-  kAsNumbers,    // greater than all numbers, so that a descending column begins with them
+  kGreatest,     // greater than all numbers, so that a descending column begins with them
   kBesideNulls,  // between the numbers and the nulls, whatever the column's Order
   kAsNulls,      // among the nulls, as their equals
 };

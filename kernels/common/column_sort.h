@@ -37,7 +37,7 @@ struct KeyColumn {
                                       // null. ValidityBytes(count) bytes, where further bits are ignored. Null: no row
                                       // is null
   NullOrder nulls = NullOrder::kLast;
-  NanOrder nans = NanOrder::kAsNumbers;  // of floats. Without validity, `nulls` still tells where they lie
+  NanOrder nans = NanOrder::kGreatest;  // of floats. Without validity, `nulls` still tells where they lie
   uint8_t* validity_out = nullptr;  // null: not wanted. With validity: ValidityBytes(ResultCount()); further bits are 0
 };
 

@@ -265,7 +265,7 @@ class RowOrder {
   static void SetFlags(const KeyColumn& from, Column& column) {
     column.validity = from.validity;
     const bool is_last = from.nulls == NullOrder::kLast;
-    const bool has_nans = from.kind == ColumnKind::kNumbers && IsFloat(from.type) && from.nans != NanOrder::kAsNumbers;
+    const bool has_nans = from.kind == ColumnKind::kNumbers && IsFloat(from.type) && from.nans != NanOrder::kGreatest;
     // Without nulls, NaNs may already lie where they belong.
     const bool moves_nans = has_nans && is_last == (from.order == Order::kDescending);
     if (from.validity == nullptr && !moves_nans) return;

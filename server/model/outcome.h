@@ -14,14 +14,15 @@
 
 namespace corank {
 
-/// The array of a response that a result belongs to: RoleName is its field. kColumnOffsets follows the kColumnData of
-/// its column, in a message of their own.
+/// The array of a response that a result belongs to: RoleName is its field. kColumnOffsets and kColumnValidity follow
+/// the kColumnData of their column, in a message of their own.
 enum class ResultRole : uint8_t {
   kKeys,
   kValues,
   kIndices,
   kColumnData,
   kColumnOffsets,
+  kColumnValidity,
   kResult,
   kObjects,
   kRanks,
@@ -37,9 +38,9 @@ enum class ResultRole : uint8_t {
 inline constexpr int kResultRoles = static_cast<int>(ResultRole::kCount) + 1;
 
 constexpr const char* RoleName(ResultRole role) {
-  constexpr const char* kNames[kResultRoles] = {"keys",   "values",  "indices", "data",      "offsets",
-                                                "result", "objects", "ranks",   "positions", "counts",
-                                                "firsts", "sums",    "minima",  "maxima",    "count"};
+  constexpr const char* kNames[kResultRoles] = {"keys",   "values",  "indices", "data",      "offsets", "validity",
+                                                "result", "objects", "ranks",   "positions", "counts",  "firsts",
+                                                "sums",   "minima",  "maxima",  "count"};
   return kNames[static_cast<int>(role)];
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "google/protobuf/descriptor.h"
 #include "proto/payloads.h"
 #include "server/model/operator_traits.h"
@@ -28,7 +29,19 @@ int FieldNumber(ResultRole role) {
   return kNumbers[static_cast<size_t>(role)];
 }
 
-bool IsColumnPart(ResultRole role) { return role == ResultRole::kColumnData || role == ResultRole::kColumnOffsets; }
+// The field of a SortedColumn for a role; 0 if the result is no part of one.
+int ColumnField(ResultRole role) {
+  switch (role) {
+    case ResultRole::kColumnData:
+      return v1::SortedColumn::kDataFieldNumber;
+    case ResultRole::kColumnOffsets:
+      return v1::SortedColumn::kOffsetsFieldNumber;
+    case ResultRole::kColumnValidity:
+      return v1::SortedColumn::kValidityFieldNumber;
+    default:
+      return 0;
+  }
+}
 
 // A field of the response that holds an Array, up to the start of the result's bytes, which are the Array's last field.
 // Complete if the bytes are elsewhere.
@@ -43,15 +56,16 @@ std::string Head(int field, const ResultArray& result) {
   return ArrayHead(field, array, InlineBytes(result));
 }
 
-// The same for a part of a SortedColumn: the head of its data starts the column's message, which ends with the offsets
-// if there are any. `next`: the following result, or null.
-std::string ColumnHead(const ResultArray& result, const ResultArray* next) {
-  if (result.role == ResultRole::kColumnOffsets) return Head(v1::SortedColumn::kOffsetsFieldNumber, result);
-  const std::string data = Head(v1::SortedColumn::kDataFieldNumber, result);
-  size_t bytes = data.size() + InlineBytes(result);
-  if (next != nullptr && next->role == ResultRole::kColumnOffsets)
-    bytes += ColumnHead(*next, nullptr).size() + InlineBytes(*next);
-  return FieldHead(v1::SortResponse::kKeyColumnsFieldNumber, bytes) + data;
+// The same for results[i], a part of a SortedColumn. The head of its data starts the column's message, which ends with
+// the other parts.
+std::string ColumnHead(absl::Span<const ResultArray> results, size_t i) {
+  const std::string head = Head(ColumnField(results[i].role), results[i]);
+  if (results[i].role != ResultRole::kColumnData) return head;
+  size_t bytes = head.size() + InlineBytes(results[i]);
+  while (++i < results.size() && ColumnField(results[i].role) > v1::SortedColumn::kDataFieldNumber) {
+    bytes += Head(ColumnField(results[i].role), results[i]).size() + InlineBytes(results[i]);
+  }
+  return FieldHead(v1::SortResponse::kKeyColumnsFieldNumber, bytes) + head;
 }
 
 }  // namespace
@@ -72,9 +86,8 @@ Bytes EncodeResponse(const Outcome& outcome) {
   slices.Copy(head.data(), head.size());
   for (size_t i = 0; i < outcome.results.size(); ++i) {
     const ResultArray& result = outcome.results[i];
-    const ResultArray* next = i + 1 < outcome.results.size() ? &outcome.results[i + 1] : nullptr;
-    const std::string head =
-        IsColumnPart(result.role) ? ColumnHead(result, next) : Head(FieldNumber<Response>(result.role), result);
+    const std::string head = ColumnField(result.role) > 0 ? ColumnHead(outcome.results, i)
+                                                          : Head(FieldNumber<Response>(result.role), result);
     slices.Copy(head.data(), head.size());
     slices.Add(result);
   }

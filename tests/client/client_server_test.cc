@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <string>
@@ -241,6 +242,40 @@ TEST_P(ClientOnServer, SortsRowsOfSeveralColumns) {
   EXPECT_THAT(*ToVector<int16_t>(*sorted->values), ElementsAre(-2, 1, 0, 7));
   EXPECT_THAT(*sorted->columns[1].Strings(), ElementsAre("apple", "pear", "app", "pear"));
   EXPECT_FALSE(sorted->indices.has_value());
+}
+
+TEST_P(ClientOnServer, SortsNullsToTheEndThatTheRequestNames) {
+  const std::vector<float> numbers = {5, 2, std::nanf(""), 7, 1};
+  PackedValidity validity;
+  for (const bool is_valid : {true, false, true, false, true}) validity.Add(is_valid);
+  PackedStrings names;
+  for (const char* name : {"b", "", "a", "", "b"}) names.Add(name);
+  ColumnSortRequest request;
+  request.columns = {names.view(), {ViewOf(numbers), std::nullopt, Order::kDescending}};
+  request.columns[0].validity = validity.bytes;
+  request.columns[0].nulls = NullOrder::kFirst;
+  request.columns[1].validity = validity.bytes;
+  request.columns[1].nans = NanOrder::kAsNulls;
+  request.output = SortOutput::kKeysAndIndices;
+  auto sorted = client_.SortColumns(request);
+  ASSERT_TRUE(sorted.ok()) << sorted.status();
+  EXPECT_THAT(*ToIndices(*sorted->indices), ElementsAre(1, 3, 2, 0, 4));
+  EXPECT_THAT(*sorted->columns[0].Strings(), ElementsAre("", "", "a", "b", "b"));
+  for (const SortedColumn& column : sorted->columns) {
+    EXPECT_THAT(*column.validity, ElementsAre(0x1C));
+    EXPECT_TRUE(column.IsNull(0) && column.IsNull(1) && !column.IsNull(2) && !column.IsNull(4));
+  }
+  request.columns = {{ViewOf(numbers), std::nullopt, Order::kDescending}};
+  request.columns[0].nans = NanOrder::kAsNulls;
+  request.limit = 2;
+  sorted = client_.SortColumns(request);
+  ASSERT_TRUE(sorted.ok()) << sorted.status();
+  EXPECT_THAT(*ToIndices(*sorted->indices), ElementsAre(3, 0));
+  EXPECT_FALSE(sorted->columns[0].validity.has_value());
+  EXPECT_FALSE(sorted->columns[0].IsNull(1));
+  const std::vector<uint8_t> too_long = {1, 1};
+  request.columns[0].validity = too_long;
+  EXPECT_EQ(ViolatedField(client_.SortColumns(request).status()), "key_columns[0].validity.count");
 }
 
 TEST_P(ClientOnServer, NamesTheColumnThatIsWrong) {

@@ -325,12 +325,16 @@ def _joined(strings: list[bytes]) -> tuple[Elements, Elements]:
     return Elements(int(a.ELEMENT_TYPE_UINT8), data), integers(offsets)
 
 
+def _validity(mask: Any) -> Elements:
+    return Elements(int(a.ELEMENT_TYPE_UINT8), np.packbits(~mask, bitorder="little"))
+
+
 def sort_columns(draw: Draw) -> Operation:
-    """Sort by columns of numbers, byte strings of one width, and strings."""
+    """Sort by columns of numbers, byte strings of one width, and strings, some of them with nulls."""
     rows = min(30_000, draw.count(8))
     request = o.SortRequest(algorithm=_algorithm(draw, rows))
     operation = Operation("sort", request)
-    ranks, columns, given, descendings = [], [], [], []
+    ranks, columns, given, descendings, masks = [], [], [], [], []
     for at in range(int(draw.one((1, 1, 2, 3, 4)))):
         path = f"key_columns[{at}]"
         number, descending = draw_order(draw)
@@ -357,7 +361,14 @@ def sort_columns(draw: Draw) -> Operation:
         columns.append(column)
         given.append(column if isinstance(column, list) else None)
         descendings.append(descending)
-        ranks.append(-ranked if descending else ranked)
+        ranked = -ranked if descending else ranked
+        mask = draw.rng.random(rows) < draw.one((0.01, 0.4, 1)) if draw.chance(0.3) else None
+        if mask is not None:
+            operation.add(f"{path}.validity", _validity(mask))
+            request.key_columns[at].nulls = draw.one(tuple(o.NullOrder.values()))
+            ranked = np.where(mask, -rows if request.key_columns[at].nulls == o.NULL_ORDER_FIRST else rows, ranked)
+        masks.append(mask)
+        ranks.append(ranked)
     order = np.lexsort(ranks[::-1])
     options: dict[str, Any] = {"descending": descendings, "algorithm": _ALGORITHMS[request.algorithm]}
     if draw.chance(0.3):
@@ -374,12 +385,16 @@ def sort_columns(draw: Draw) -> Operation:
             operation.answer(f"{path}.offsets", f"{path}.offsets_destination", offsets)
         else:
             operation.answer(f"{path}.data", f"{path}.data_destination", Elements(column.type, column.data[order]))
+        if (mask := masks[at]) is not None:
+            operation.answer(f"{path}.validity", f"{path}.validity_destination", _validity(mask[order]))
     if mode >= 2:
         operation.answer("indices", "indices_destination", indices(order))
     elif draw.chance(0.4):
         values, where = draw.some_records(rows)
         operation.add("values", values, where)
         operation.answer("values", "values_destination", Elements(values.type, values.data[order]))
+    if any(mask is not None for mask in masks):
+        return operation
     if mode == 3 or any(column.type == _NUMBERS["bfloat16"] for column in columns if not isinstance(column, list)):
         return operation
     has_values = len(operation.inputs) > sum(1 if column is None else 2 for column in given)

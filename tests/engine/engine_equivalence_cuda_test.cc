@@ -144,7 +144,7 @@ TestColumn AnyColumn(int64_t rows, Random& random) {
 }
 
 TestColumn WithNulls(TestColumn column, Random& random) {
-  constexpr NanOrder kNans[] = {NanOrder::kAsNumbers, NanOrder::kBesideNulls, NanOrder::kAsNulls};
+  constexpr NanOrder kNans[] = {NanOrder::kGreatest, NanOrder::kBesideNulls, NanOrder::kAsNulls};
   column.nulls = random.OneIn(2) ? NullOrder::kFirst : NullOrder::kLast;
   column.nans = OneOf(kNans, random);
   if (random.OneIn(3)) return column;

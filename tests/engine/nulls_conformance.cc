@@ -10,7 +10,7 @@ namespace {
 constexpr auto kAscending = Order::kAscending;
 constexpr auto kDescending = Order::kDescending;
 constexpr NullOrder kNullOrders[] = {NullOrder::kLast, NullOrder::kFirst};
-constexpr NanOrder kNanOrders[] = {NanOrder::kAsNumbers, NanOrder::kBesideNulls, NanOrder::kAsNulls};
+constexpr NanOrder kNanOrders[] = {NanOrder::kGreatest, NanOrder::kBesideNulls, NanOrder::kAsNulls};
 // Sizes around a byte and a word of validity, a block of rows, and the pieces of the kernels' work.
 constexpr int64_t kRowCounts[] = {0,  1,  2,   7,   8,   9,    31,   32,   33,   63,   64,
                                   65, 95, 255, 256, 257, 1023, 1024, 1025, 2049, 4097, 70001};
@@ -19,7 +19,7 @@ class SortColumnsWithNulls : public OnColumns {};
 
 // Makes rows of a column null: one in `rarity`, all of them (1), or none (0).
 TestColumn WithNulls(TestColumn column, int64_t rarity, NullOrder nulls = NullOrder::kLast,
-                     NanOrder nans = NanOrder::kAsNumbers) {
+                     NanOrder nans = NanOrder::kGreatest) {
   const int64_t rows = column.rows();
   Random random(static_cast<uint64_t>(rows) + 7);
   for (int64_t row = 0; row < rows; ++row) column.valid.push_back(rarity == 0 || !random.OneIn(rarity));

@@ -95,6 +95,12 @@ std::string Sort(Input& input) {
       } else {
         *column->mutable_data() = Values(input, std::min<int64_t>(count, 200));
       }
+      if (input.Choice(3) == 0) {
+        const int64_t bytes = (std::min<int64_t>(count, 200) + 7) / 8 + (input.Choice(16) == 0 ? 1 : 0);
+        *column->mutable_validity() = Elements(input, v1::ELEMENT_TYPE_UINT8, bytes);
+      }
+      column->set_nulls(static_cast<v1::NullOrder>(input.Choice(3)));
+      column->set_nans(static_cast<v1::NanOrder>(input.Choice(4)));
     }
     if (input.Bit()) *request.mutable_values() = Values(input, std::min<int64_t>(count, 200));
   } else {

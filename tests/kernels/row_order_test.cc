@@ -98,19 +98,19 @@ void AddTablesWithNulls(std::vector<Table>& tables) {
                                 KeyType::kFloat64};
   for (NullOrder nulls : {NullOrder::kLast, NullOrder::kFirst}) {
     for (Order order : {kAscending, kDescending}) {
-      for (NanOrder nans : {NanOrder::kAsNumbers, NanOrder::kBesideNulls, NanOrder::kAsNulls}) {
+      for (NanOrder nans : {NanOrder::kGreatest, NanOrder::kBesideNulls, NanOrder::kAsNulls}) {
         for (KeyType type : kTypes) {
           for (int64_t rarity : {0, 1, 3, 1000}) {
             const TestColumn first = NumberColumn(type, order, MakeKeys(type, Distribution::kSpecialFloats, kRows, 21));
             const TestColumn next = NumberColumn(KeyType::kInt16, kDescending,
                                                  MakeKeys(KeyType::kInt16, Distribution::kSixteenDistinct, kRows, 22));
             tables.emplace_back(std::vector<TestColumn>{WithNulls(first, rarity, nulls, nans),
-                                                        WithNulls(next, 4, nulls, NanOrder::kAsNumbers)});
+                                                        WithNulls(next, 4, nulls, NanOrder::kGreatest)});
           }
         }
       }
       const auto with_nulls = [&](const TestColumn& column, int64_t rarity) {
-        return WithNulls(column, rarity, nulls, NanOrder::kAsNumbers);
+        return WithNulls(column, rarity, nulls, NanOrder::kGreatest);
       };
       for (int width : {1, 7, 8, 19}) {
         tables.emplace_back(

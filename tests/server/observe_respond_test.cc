@@ -343,19 +343,26 @@ TEST(Responses, HoldResultsOfEverySize) {
 TEST(Responses, HoldColumnsOfEverySizeInOrder) {
   for (const int64_t count : {0, 1, 100, 128, 16'384, 300'000}) {
     const std::string numbers(static_cast<size_t>(2 * count), 'n'), characters(static_cast<size_t>(3 * count), 'c'),
-        offsets(static_cast<size_t>(8 * count + 8), 'o');
+        offsets(static_cast<size_t>(8 * count + 8), 'o'), bitmap(static_cast<size_t>((count + 7) / 8), 'b');
     Outcome outcome;
-    outcome.results = {ResultArray{ResultRole::kColumnData, v1::ELEMENT_TYPE_UINT8, 1, 3 * count, characters.data()},
-                       ResultArray{ResultRole::kColumnOffsets, v1::ELEMENT_TYPE_INT64, 8, count + 1, offsets.data()},
-                       ResultArray{ResultRole::kColumnData, v1::ELEMENT_TYPE_INT16, 2, count, numbers.data()},
-                       ResultArray{ResultRole::kColumnData, v1::ELEMENT_TYPE_RECORD, 2, count, numbers.data()},
-                       ResultArray{ResultRole::kValues, v1::ELEMENT_TYPE_INT16, 2, count, numbers.data()}};
+    outcome.results = {
+        ResultArray{ResultRole::kColumnData, v1::ELEMENT_TYPE_UINT8, 1, 3 * count, characters.data()},
+        ResultArray{ResultRole::kColumnOffsets, v1::ELEMENT_TYPE_INT64, 8, count + 1, offsets.data()},
+        ResultArray{ResultRole::kColumnValidity, v1::ELEMENT_TYPE_UINT8, 1, (count + 7) / 8, bitmap.data()},
+        ResultArray{ResultRole::kColumnData, v1::ELEMENT_TYPE_INT16, 2, count, numbers.data()},
+        ResultArray{ResultRole::kColumnData, v1::ELEMENT_TYPE_RECORD, 2, count, numbers.data()},
+        ResultArray{ResultRole::kColumnValidity, v1::ELEMENT_TYPE_UINT8, 1, (count + 7) / 8, bitmap.data()},
+        ResultArray{ResultRole::kValues, v1::ELEMENT_TYPE_INT16, 2, count, numbers.data()}};
     const auto response = Encoded<v1::SortResponse>(outcome);
     ASSERT_EQ(response.key_columns_size(), 3);
     EXPECT_TRUE(response.key_columns(0).data().inline_data() == characters) << count;
     EXPECT_TRUE(response.key_columns(0).offsets().inline_data() == offsets) << count;
+    EXPECT_TRUE(response.key_columns(0).validity().inline_data() == bitmap) << count;
     EXPECT_TRUE(response.key_columns(1).data().inline_data() == numbers) << count;
     EXPECT_FALSE(response.key_columns(1).has_offsets());
+    EXPECT_FALSE(response.key_columns(1).has_validity());
+    EXPECT_FALSE(response.key_columns(2).has_offsets());
+    EXPECT_TRUE(response.key_columns(2).validity().inline_data() == bitmap) << count;
     EXPECT_EQ(response.key_columns(2).data().record_bytes(), 2U);
     EXPECT_EQ(response.key_columns(2).data().count(), count);
     EXPECT_TRUE(response.values().inline_data() == numbers) << count;

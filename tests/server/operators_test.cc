@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -68,7 +69,7 @@ TEST_F(OperatorsTest, ReturnsWhatSortWasAskedFor) {
 }
 
 TEST_F(OperatorsTest, SortsRowsOfSeveralColumns) {
-  // Numbers, byte strings, and strings: "a", "", "bcd". Rows 0 and 2 differ in the second column only.
+  // Numbers, byte strings (row 1 is null), and strings: "a", "", "bcd". Rows 0 and 2 differ in the second column only.
   v1::SortRequest request = GoodColumnSort();
   *request.mutable_values() = ToRecords(1, {'x', 'y', 'z'});
   auto response = Get<v1::SortResponse>(request);
@@ -79,7 +80,10 @@ TEST_F(OperatorsTest, SortsRowsOfSeveralColumns) {
   EXPECT_FALSE(response.key_columns(0).has_offsets());
   EXPECT_EQ(response.key_columns(1).data().inline_data(), "aaabbb");
   EXPECT_EQ(response.key_columns(1).data().record_bytes(), 2U);
+  EXPECT_EQ(response.key_columns(1).validity().inline_data(), "\x06");
+  EXPECT_EQ(response.key_columns(1).validity().type(), v1::ELEMENT_TYPE_UINT8);
   EXPECT_EQ(response.key_columns(2).data().inline_data(), "bcda");
+  EXPECT_FALSE(response.key_columns(2).has_validity());
   EXPECT_EQ(response.key_columns(2).offsets().inline_data(), Int64s({0, 0, 3, 4}).inline_data());
   EXPECT_EQ(response.key_columns(2).offsets().type(), v1::ELEMENT_TYPE_INT64);
   EXPECT_EQ(response.values().inline_data(), "yzx");
@@ -92,6 +96,7 @@ TEST_F(OperatorsTest, SortsRowsOfSeveralColumns) {
   EXPECT_EQ(response.indices().inline_data(), Indices({2, 0}));
   EXPECT_EQ(response.key_columns(2).data().inline_data(), "bcda");
   EXPECT_EQ(response.key_columns(2).data().count(), 4);
+  EXPECT_EQ(response.key_columns(1).validity().inline_data(), "\x03");
   EXPECT_EQ(response.key_columns(2).offsets().inline_data(), Int64s({0, 3, 4}).inline_data());
 
   request.set_output(v1::SORT_OUTPUT_INDICES);
@@ -99,6 +104,43 @@ TEST_F(OperatorsTest, SortsRowsOfSeveralColumns) {
   response = Get<v1::SortResponse>(request);
   EXPECT_EQ(response.key_columns_size(), 0);
   EXPECT_EQ(response.indices().inline_data(), Indices({2}));
+}
+
+TEST_F(OperatorsTest, SortsNullsAndNansToTheEndThatTheRequestNames) {
+  // 5, null, NaN, null, 1. The bits after the last row mean nothing.
+  v1::SortRequest request;
+  v1::KeyColumn& column = *request.add_key_columns();
+  const float numbers[] = {5, 2, std::numeric_limits<float>::quiet_NaN(), 7, 1};
+  *column.mutable_data() = MakeArray(v1::ELEMENT_TYPE_FLOAT32, numbers, sizeof(numbers));
+  *column.mutable_validity() = MakeArray(v1::ELEMENT_TYPE_UINT8, "\xF5", 1);
+  request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
+  const auto order = [&](v1::SortOrder order, v1::NullOrder nulls, v1::NanOrder nans) {
+    column.set_order(order);
+    column.set_nulls(nulls);
+    column.set_nans(nans);
+    return Get<v1::SortResponse>(request);
+  };
+  constexpr auto kAscending = v1::SORT_ORDER_ASCENDING, kDescending = v1::SORT_ORDER_DESCENDING;
+  const auto indices = [](const v1::SortResponse& response) { return response.indices().inline_data(); };
+  auto response = order(kAscending, v1::NULL_ORDER_UNSPECIFIED, v1::NAN_ORDER_UNSPECIFIED);
+  EXPECT_EQ(indices(response), Indices({4, 0, 2, 1, 3}));
+  EXPECT_EQ(response.key_columns(0).validity().inline_data(), "\x07");
+  response = order(kDescending, v1::NULL_ORDER_LAST, v1::NAN_ORDER_GREATEST);
+  EXPECT_EQ(indices(response), Indices({2, 0, 4, 1, 3}));
+  response = order(kDescending, v1::NULL_ORDER_FIRST, v1::NAN_ORDER_BESIDE_NULLS);
+  EXPECT_EQ(indices(response), Indices({1, 3, 2, 0, 4}));
+  EXPECT_EQ(response.key_columns(0).validity().inline_data(), "\x1C");
+  response = order(kAscending, v1::NULL_ORDER_FIRST, v1::NAN_ORDER_AS_NULLS);
+  EXPECT_EQ(indices(response), Indices({1, 2, 3, 4, 0}));
+  const float sorted[] = {2, numbers[2], 7, 1, 5};
+  EXPECT_EQ(response.key_columns(0).data().inline_data(),
+            MakeArray(v1::ELEMENT_TYPE_FLOAT32, sorted, sizeof(sorted)).inline_data());
+  response = order(kDescending, v1::NULL_ORDER_LAST, v1::NAN_ORDER_BESIDE_NULLS);
+  EXPECT_EQ(indices(response), Indices({0, 4, 2, 1, 3}));
+  column.clear_validity();
+  response = order(kDescending, v1::NULL_ORDER_LAST, v1::NAN_ORDER_AS_NULLS);
+  EXPECT_EQ(indices(response), Indices({3, 0, 1, 4, 2}));
+  EXPECT_FALSE(response.key_columns(0).has_validity());
 }
 
 TEST_F(OperatorsTest, SortsSegmentsForThemselves) {

@@ -182,8 +182,7 @@ TEST_F(PlacesTest, InputsAndResultsMayBeInDifferentPlaces) {
   *request.add_keys() = Int32s({-1, 9});
   *request.mutable_keys_destination() = KeptAs("merged");
   v1::MergeResponse response;
-  const grpc::Status status = Run(request, &response);
-  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_TRUE(Run(request, &response).ok());
   EXPECT_EQ(response.keys().stored().name(), "merged");
   std::vector<int32_t> merged;
   ASSERT_TRUE(Fetch("merged", &merged).ok());
@@ -222,18 +221,19 @@ TEST_F(PlacesTest, CountsAndOffsetsMayBeKept) {
 }
 
 TEST_F(PlacesTest, StringsUpToALimitGoWhereTheyAreWanted) {
-  std::copy_n("bcab", 4, object_.As<char>());
+  std::copy_n("bcab\2", 5, object_.As<char>());
   v1::SortRequest request;
   v1::KeyColumn* const column = request.add_key_columns();
   *column->mutable_data() = Shared(v1::ELEMENT_TYPE_UINT8, 4, 0);
   *column->mutable_offsets() = Int64s({0, 2, 4});
+  *column->mutable_validity() = Shared(v1::ELEMENT_TYPE_UINT8, 1, 4);
   *column->mutable_data_destination() = InRegion(100);
   *column->mutable_offsets_destination() = KeptAs("offsets");
+  *column->mutable_validity_destination() = InRegion(102);  // behind the string
   request.set_limit(1);
   v1::SortResponse response;
-  const grpc::Status status = Run(request, &response);
-  ASSERT_TRUE(status.ok()) << status.error_message();
-  EXPECT_EQ(std::string(object_.As<char>(100), 2), "ab");
+  ASSERT_TRUE(Run(request, &response).ok());
+  EXPECT_EQ(std::string(object_.As<char>(100), 3), "ab\1");
   EXPECT_EQ(response.key_columns(0).data().count(), 2);
   EXPECT_EQ(response.key_columns(0).offsets().stored().name(), "offsets");
 }

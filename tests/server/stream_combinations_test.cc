@@ -16,6 +16,7 @@
 #include "tests/server/streamed_operation.h"
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"
+#include "tests/support/rows.h"
 
 namespace corank::testing {
 namespace {
@@ -103,8 +104,12 @@ Case SortOfColumns(int64_t limit) {
   const Bytes values = MakeBytes(2 * 5, 6);
   std::vector<int64_t> order(numbers.size());
   std::iota(order.begin(), order.end(), 0);
+  const auto is_null = [](int64_t row) { return row % 3 == 0; };  // in the column of numbers
   std::stable_sort(order.begin(), order.end(), [&](int64_t left, int64_t right) {
     const auto a = static_cast<size_t>(left), b = static_cast<size_t>(right);
+    if (is_null(left) || is_null(right)) {
+      return is_null(left) && is_null(right) ? strings[a] > strings[b] : is_null(right);
+    }
     return numbers[a] != numbers[b] ? numbers[a] < numbers[b] : strings[a] > strings[b];
   });
   if (limit >= 0) order.resize(static_cast<size_t>(limit));
@@ -118,8 +123,16 @@ Case SortOfColumns(int64_t limit) {
     *column.mutable_data() = MakeArray(v1::ELEMENT_TYPE_UINT8, bytes.data(), bytes.size());
     *column.mutable_offsets() = Int64s(offsets);
   };
+  const auto validity = [&is_null](const std::vector<int64_t>& rows) {
+    std::vector<bool> bits;
+    for (const int64_t row : rows) bits.push_back(!is_null(row));
+    return ArrayOf(v1::ELEMENT_TYPE_UINT8, Bitmap(bits));
+  };
   v1::SortRequest& request = *one.operation.mutable_sort();
   *request.add_key_columns()->mutable_data() = Int32s(numbers);
+  std::vector<int64_t> rows(numbers.size());
+  std::iota(rows.begin(), rows.end(), 0);
+  *request.mutable_key_columns(0)->mutable_validity() = validity(rows);
   v1::KeyColumn& column = *request.add_key_columns();
   add_strings(strings, column);
   column.set_order(v1::SORT_ORDER_DESCENDING);
@@ -134,6 +147,7 @@ Case SortOfColumns(int64_t limit) {
   v1::SortResponse& response = *one.expected.mutable_sort();
   *response.mutable_values() = ArrayOf(v1::ELEMENT_TYPE_RECORD, Gather(values, 2, order), 2);
   *response.add_key_columns()->mutable_data() = Int32s(sorted_numbers);
+  *response.mutable_key_columns(0)->mutable_validity() = validity(order);
   add_strings(sorted_strings, *response.add_key_columns());
   return one;
 }

@@ -58,6 +58,9 @@ TEST(Validate, TakesEmptyArraysOfEveryShape) {
   *columns.add_key_columns()->mutable_data() = MakeArray(v1::ELEMENT_TYPE_UINT8, "", 0);
   *columns.mutable_key_columns(2)->mutable_offsets() = Int64s({0});
   EXPECT_EQ(ValidateAll(columns), absl::OkStatus()) << "no rows";
+  columns.mutable_key_columns(1)->mutable_validity()->set_type(v1::ELEMENT_TYPE_UINT8);
+  *columns.mutable_key_columns(2)->mutable_validity() = MakeArray(v1::ELEMENT_TYPE_UINT8, "", 0);
+  EXPECT_EQ(ValidateAll(columns), absl::OkStatus()) << "no rows that may be null";
   v1::MoveIntervalsRequest move;
   *move.mutable_source() = Records(256, "");
   *move.mutable_source_offsets() = *move.mutable_destination_offsets() = *move.mutable_counts() = Int64s({});
@@ -151,6 +154,21 @@ TEST(Validate, ALimitKeepsTheStringsOfAColumnFew) {
   sort.set_limit(20);
   EXPECT_EQ(NamedField(Validate(sort, limits).status()), "key_columns");
   sort.set_limit(0);
+  EXPECT_EQ(Validate(sort, limits).status(), absl::OkStatus());
+}
+
+TEST(Validate, TheResultsOfAColumnIncludeItsValidity) {
+  Limits limits;
+  limits.max_response_bytes = 8192;
+  v1::SortRequest sort;
+  v1::KeyColumn& column = *sort.add_key_columns();
+  column.mutable_data()->set_type(v1::ELEMENT_TYPE_UINT8);
+  column.mutable_data()->set_inline_data(std::string(7200, 'x'));
+  EXPECT_EQ(Validate(sort, limits).status(), absl::OkStatus());
+  column.mutable_validity()->set_type(v1::ELEMENT_TYPE_UINT8);
+  column.mutable_validity()->set_inline_data(std::string(900, 'x'));
+  EXPECT_EQ(NamedField(Validate(sort, limits).status()), "key_columns");
+  sort.set_limit(6400);
   EXPECT_EQ(Validate(sort, limits).status(), absl::OkStatus());
 }
 

@@ -84,7 +84,7 @@ std::vector<int64_t> StableRowOrder(const std::vector<TestColumn>& columns) {
     for (int64_t row : order) {
       const auto at = static_cast<size_t>(row);
       const bool is_null = !column->valid.empty() && !column->valid[at];
-      const bool stands_apart = is_nan[at] && column->nans != NanOrder::kAsNumbers;
+      const bool stands_apart = is_nan[at] && column->nans != NanOrder::kGreatest;
       auto& group = is_null ? nulls : !stands_apart ? values : column->nans == NanOrder::kAsNulls ? nulls : nans;
       group.push_back(row);
     }

@@ -21,7 +21,7 @@ struct TestColumn {
   std::vector<int64_t> offsets;  // of strings
   std::vector<bool> valid = {};  // one for each row; empty: the column has no validity
   NullOrder nulls = NullOrder::kLast;
-  NanOrder nans = NanOrder::kAsNumbers;
+  NanOrder nans = NanOrder::kGreatest;
 
   int64_t rows() const;
   /// The bytes of one row.

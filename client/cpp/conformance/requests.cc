@@ -109,9 +109,19 @@ void ReadColumns(Reader& reader, Storage& storage, Operator& made) {
     client::ColumnView view{storage.View(column.fields().at("data").struct_value()), std::nullopt, OrderOf(column)};
     const bool is_string = Find(column, "offsets") != nullptr;
     if (is_string) view.offsets = reader.Numbers(column.fields().at("offsets").struct_value());
+    const Value* const validity = Find(column, "validity");
+    if (validity != nullptr) {
+      const absl::string_view bytes = storage.View(validity->struct_value()).bytes;
+      view.validity = absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+    }
+    view.nulls = Text(column, "nulls", "last") == "last" ? NullOrder::kLast : NullOrder::kFirst;
+    const std::string nans = Text(column, "nans", "greatest");
+    view.nans = nans == "greatest"       ? NanOrder::kGreatest
+                : nans == "beside_nulls" ? NanOrder::kBesideNulls
+                                         : NanOrder::kAsNulls;
     request.columns.push_back(view);
-    made.is_string.push_back(is_string);
-    names.insert(names.end(), is_string ? 2 : 1, "columns");
+    made.columns.push_back({is_string, validity != nullptr});
+    names.insert(names.end(), 1U + is_string + (validity != nullptr), "columns");
   }
   request.values = reader.OptionalView("values");
   request.output = reader.Output();
@@ -221,6 +231,8 @@ struct Calling {
     for (client::SortedColumn& column : result->columns) {
       answer.arrays.push_back(std::move(column.data));
       if (column.offsets.has_value()) answer.arrays.push_back(OffsetsArray(*column.offsets));
+      if (!column.validity.has_value()) continue;
+      answer.arrays.push_back({KeyType::kUint8, std::string(column.validity->begin(), column.validity->end())});
     }
     Add(std::move(result->values), answer.arrays);
     Add(std::move(result->indices), answer.arrays);
@@ -358,10 +370,11 @@ Json ResultsJson(const Operator& made, const std::vector<client::Array>& arrays,
   Json results;
   size_t at = 0;
   if (std::count(made.results.begin(), made.results.end(), "columns") > 0) {
-    for (const bool is_string : made.is_string) {
+    for (const Operator::Column& given : made.columns) {
       Json column;
       Set(column, "data", ArrayJson(arrays.at(at++), digest, false));
-      if (is_string) Set(column, "offsets", ArrayJson(arrays.at(at++), digest, false));
+      if (given.is_string) Set(column, "offsets", ArrayJson(arrays.at(at++), digest, false));
+      if (given.may_be_null) Set(column, "validity", ArrayJson(arrays.at(at++), digest, false));
       Append(results, "columns", std::move(column));
     }
   }

@@ -15,11 +15,14 @@ namespace corank::conformance {
 using Lacking = std::string;
 
 /// An operator with the names of its results, in the order of client::OperatorResult::arrays. The results of column i
-/// of a sort of columns are named "columns", twice for strings.
+/// of a sort of columns are named "columns": its data, the offsets of strings, and its validity.
 struct Operator {
+  struct Column {
+    bool is_string, may_be_null;
+  };
   client::AnyRequest request;
   std::vector<std::string> results;
-  std::vector<bool> is_string;  // of each column
+  std::vector<Column> columns;
   Lacking lacking;
 };
 

@@ -31,9 +31,12 @@ type array struct {
 }
 
 type column struct {
-	Data    *array `json:"data"`
-	Offsets *array `json:"offsets"`
-	Order   string `json:"order"`
+	Data     *array `json:"data"`
+	Offsets  *array `json:"offsets"`
+	Validity *array `json:"validity"`
+	Order    string `json:"order"`
+	Nulls    string `json:"nulls"`
+	NaNs     string `json:"nans"`
 }
 
 // list is one array or several.

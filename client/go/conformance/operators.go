@@ -166,6 +166,8 @@ func (o *operators) sort(given *arguments, options []corank.Option) (map[string]
 	return named("keys", found.Keys, "values", found.Values, "indices", found.Indices), nil
 }
 
+var nans = map[string]corank.NaNOrder{"beside_nulls": corank.NaNBesideNulls, "as_nulls": corank.NaNAsNulls}
+
 func (o *operators) sortColumns(given *arguments, options []corank.Option) (map[string]any, error) {
 	options, err := o.withValues(given, options)
 	if err != nil {
@@ -173,11 +175,14 @@ func (o *operators) sortColumns(given *arguments, options []corank.Option) (map[
 	}
 	var columns []corank.Column
 	for _, each := range given.Columns {
-		made := corank.Column{Descending: each.Order == "descending"}
+		made := corank.Column{Descending: each.Order == "descending", NullsFirst: each.Nulls == "first", NaNs: nans[each.NaNs]}
 		if made.Data, err = o.input(each.Data); err != nil {
 			return nil, err
 		}
 		if made.Offsets, err = o.input(each.Offsets); err != nil {
+			return nil, err
+		}
+		if made.Validity, err = o.input(each.Validity); err != nil {
 			return nil, err
 		}
 		columns = append(columns, made)
@@ -349,6 +354,9 @@ func (a *asked) told(found map[string]any) object {
 			if column.Offsets != nil {
 				one["offsets"] = a.result("", column.Offsets)
 			}
+			if column.Validity != nil {
+				one["validity"] = a.result("", column.Validity)
+			}
 			all = append(all, one)
 		}
 		made[name] = all
@@ -419,7 +427,7 @@ func (g *arguments) all() []*array {
 	made := append([]*array{g.Segments, g.Counts, g.Source, g.SourceOffsets, g.DestinationOffsets, g.Destination,
 		g.Haystack, g.Needles, g.Left, g.Right, g.LeftValues, g.RightValues}, g.Keys...)
 	for _, column := range g.Columns {
-		made = append(made, column.Data, column.Offsets)
+		made = append(made, column.Data, column.Offsets, column.Validity)
 	}
 	return append(made, g.Values...)
 }

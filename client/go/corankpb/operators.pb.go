@@ -343,6 +343,116 @@ func (SearchBound) EnumDescriptor() ([]byte, []int) {
 	return file_corank_v1_operators_proto_rawDescGZIP(), []int{4}
 }
 
+// The end of the order at which the null rows of a key column lie. Descending order does not turn it round.
+type NullOrder int32
+
+const (
+	// The default: as NULL_ORDER_LAST.
+	NullOrder_NULL_ORDER_UNSPECIFIED NullOrder = 0
+	// Nulls come after all other rows.
+	NullOrder_NULL_ORDER_LAST NullOrder = 1
+	// Nulls come before all other rows.
+	NullOrder_NULL_ORDER_FIRST NullOrder = 2
+)
+
+// Enum value maps for NullOrder.
+var (
+	NullOrder_name = map[int32]string{
+		0: "NULL_ORDER_UNSPECIFIED",
+		1: "NULL_ORDER_LAST",
+		2: "NULL_ORDER_FIRST",
+	}
+	NullOrder_value = map[string]int32{
+		"NULL_ORDER_UNSPECIFIED": 0,
+		"NULL_ORDER_LAST":        1,
+		"NULL_ORDER_FIRST":       2,
+	}
+)
+
+func (x NullOrder) Enum() *NullOrder {
+	p := new(NullOrder)
+	*p = x
+	return p
+}
+
+func (x NullOrder) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NullOrder) Descriptor() protoreflect.EnumDescriptor {
+	return file_corank_v1_operators_proto_enumTypes[5].Descriptor()
+}
+
+func (NullOrder) Type() protoreflect.EnumType {
+	return &file_corank_v1_operators_proto_enumTypes[5]
+}
+
+func (x NullOrder) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NullOrder.Descriptor instead.
+func (NullOrder) EnumDescriptor() ([]byte, []int) {
+	return file_corank_v1_operators_proto_rawDescGZIP(), []int{5}
+}
+
+// The place of the NaNs of a floating-point key column.
+type NanOrder int32
+
+const (
+	// The default: as NAN_ORDER_GREATEST.
+	NanOrder_NAN_ORDER_UNSPECIFIED NanOrder = 0
+	// Greater than all numbers: after them in ascending order, and before them in descending order, as in Sort.
+	NanOrder_NAN_ORDER_GREATEST NanOrder = 1
+	// Between the numbers and the nulls, in either order of the column.
+	NanOrder_NAN_ORDER_BESIDE_NULLS NanOrder = 2
+	// Among the nulls, which they equal.
+	NanOrder_NAN_ORDER_AS_NULLS NanOrder = 3
+)
+
+// Enum value maps for NanOrder.
+var (
+	NanOrder_name = map[int32]string{
+		0: "NAN_ORDER_UNSPECIFIED",
+		1: "NAN_ORDER_GREATEST",
+		2: "NAN_ORDER_BESIDE_NULLS",
+		3: "NAN_ORDER_AS_NULLS",
+	}
+	NanOrder_value = map[string]int32{
+		"NAN_ORDER_UNSPECIFIED":  0,
+		"NAN_ORDER_GREATEST":     1,
+		"NAN_ORDER_BESIDE_NULLS": 2,
+		"NAN_ORDER_AS_NULLS":     3,
+	}
+)
+
+func (x NanOrder) Enum() *NanOrder {
+	p := new(NanOrder)
+	*p = x
+	return p
+}
+
+func (x NanOrder) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NanOrder) Descriptor() protoreflect.EnumDescriptor {
+	return file_corank_v1_operators_proto_enumTypes[6].Descriptor()
+}
+
+func (NanOrder) Type() protoreflect.EnumType {
+	return &file_corank_v1_operators_proto_enumTypes[6]
+}
+
+func (x NanOrder) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NanOrder.Descriptor instead.
+func (NanOrder) EnumDescriptor() ([]byte, []int) {
+	return file_corank_v1_operators_proto_rawDescGZIP(), []int{6}
+}
+
 // The order in which waiting requests start.
 type Priority int32
 
@@ -384,11 +494,11 @@ func (x Priority) String() string {
 }
 
 func (Priority) Descriptor() protoreflect.EnumDescriptor {
-	return file_corank_v1_operators_proto_enumTypes[5].Descriptor()
+	return file_corank_v1_operators_proto_enumTypes[7].Descriptor()
 }
 
 func (Priority) Type() protoreflect.EnumType {
-	return &file_corank_v1_operators_proto_enumTypes[5]
+	return &file_corank_v1_operators_proto_enumTypes[7]
 }
 
 func (x Priority) Number() protoreflect.EnumNumber {
@@ -397,7 +507,7 @@ func (x Priority) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Priority.Descriptor instead.
 func (Priority) EnumDescriptor() ([]byte, []int) {
-	return file_corank_v1_operators_proto_rawDescGZIP(), []int{5}
+	return file_corank_v1_operators_proto_rawDescGZIP(), []int{7}
 }
 
 // The engine that does the work.
@@ -437,11 +547,11 @@ func (x Engine) String() string {
 }
 
 func (Engine) Descriptor() protoreflect.EnumDescriptor {
-	return file_corank_v1_operators_proto_enumTypes[6].Descriptor()
+	return file_corank_v1_operators_proto_enumTypes[8].Descriptor()
 }
 
 func (Engine) Type() protoreflect.EnumType {
-	return &file_corank_v1_operators_proto_enumTypes[6]
+	return &file_corank_v1_operators_proto_enumTypes[8]
 }
 
 func (x Engine) Number() protoreflect.EnumNumber {
@@ -450,7 +560,7 @@ func (x Engine) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Engine.Descriptor instead.
 func (Engine) EnumDescriptor() ([]byte, []int) {
-	return file_corank_v1_operators_proto_rawDescGZIP(), []int{6}
+	return file_corank_v1_operators_proto_rawDescGZIP(), []int{8}
 }
 
 // Options of every request. In a plan, those of the first operation count.
@@ -702,8 +812,19 @@ type KeyColumn struct {
 	DataDestination *Destination `protobuf:"bytes,4,opt,name=data_destination,json=dataDestination,proto3" json:"data_destination,omitempty"`
 	// The destination of the offsets of the sorted strings. Default: inline.
 	OffsetsDestination *Destination `protobuf:"bytes,5,opt,name=offsets_destination,json=offsetsDestination,proto3" json:"offsets_destination,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Set if rows may be null. UINT8, a bitmap as in Apache Arrow: row i is null if bit i % 8 of byte i / 8 is 0, where
+	// bit 0 is the least significant one. One byte for each 8 rows, or part of 8; bits after the last row mean nothing.
+	// Null rows are equal, whatever `data` holds for them. A null string still has offsets. Default: no row is null.
+	Validity *Array `protobuf:"bytes,6,opt,name=validity,proto3,oneof" json:"validity,omitempty"`
+	// The end of the order at which null rows lie. Default: last.
+	Nulls NullOrder `protobuf:"varint,7,opt,name=nulls,proto3,enum=corank.v1.NullOrder" json:"nulls,omitempty"`
+	// The place of NaNs. `nulls` decides it too, also without `validity`: with NAN_ORDER_AS_NULLS, for instance, NaNs lie
+	// where nulls would. Without effect unless rows are floating-point numbers. Default: greater than all numbers.
+	Nans NanOrder `protobuf:"varint,8,opt,name=nans,proto3,enum=corank.v1.NanOrder" json:"nans,omitempty"`
+	// The destination of the sorted validity. Default: inline. Not allowed without `validity`.
+	ValidityDestination *Destination `protobuf:"bytes,9,opt,name=validity_destination,json=validityDestination,proto3" json:"validity_destination,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *KeyColumn) Reset() {
@@ -771,14 +892,46 @@ func (x *KeyColumn) GetOffsetsDestination() *Destination {
 	return nil
 }
 
+func (x *KeyColumn) GetValidity() *Array {
+	if x != nil {
+		return x.Validity
+	}
+	return nil
+}
+
+func (x *KeyColumn) GetNulls() NullOrder {
+	if x != nil {
+		return x.Nulls
+	}
+	return NullOrder_NULL_ORDER_UNSPECIFIED
+}
+
+func (x *KeyColumn) GetNans() NanOrder {
+	if x != nil {
+		return x.Nans
+	}
+	return NanOrder_NAN_ORDER_UNSPECIFIED
+}
+
+func (x *KeyColumn) GetValidityDestination() *Destination {
+	if x != nil {
+		return x.ValidityDestination
+	}
+	return nil
+}
+
 // One column of a sorted key.
 type SortedColumn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The rows in order. They have the type of the request's column and, without `limit`, as many bytes.
+	// The rows in order. They have the type of the request's column and, without `limit`, as many bytes. Null rows keep
+	// the bytes that they had in the request.
 	Data *Array `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	// INT64, one more than there are rows: sorted string i is data[offsets[i], offsets[i+1]). The first offset is 0.
 	// Unset unless the column holds byte strings of variable length.
-	Offsets       *Array `protobuf:"bytes,2,opt,name=offsets,proto3,oneof" json:"offsets,omitempty"`
+	Offsets *Array `protobuf:"bytes,2,opt,name=offsets,proto3,oneof" json:"offsets,omitempty"`
+	// UINT8, the bitmap of the rows in order, as KeyColumn.validity. Bits after the last row are 0. Unset unless the
+	// request has a validity for the column.
+	Validity      *Array `protobuf:"bytes,3,opt,name=validity,proto3,oneof" json:"validity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -823,6 +976,13 @@ func (x *SortedColumn) GetData() *Array {
 func (x *SortedColumn) GetOffsets() *Array {
 	if x != nil {
 		return x.Offsets
+	}
+	return nil
+}
+
+func (x *SortedColumn) GetValidity() *Array {
+	if x != nil {
+		return x.Validity
 	}
 	return nil
 }
@@ -2250,20 +2410,27 @@ const file_corank_v1_operators_proto_rawDesc = "" +
 	"receive_ns\x18\v \x01(\x03R\treceiveNs\x12\x17\n" +
 	"\asend_ns\x18\f \x01(\x03R\x06sendNs\x12%\n" +
 	"\x0edevice_ordinal\x18\r \x01(\x05R\rdeviceOrdinal\x12\x18\n" +
-	"\adevices\x18\x0e \x01(\x05R\adevices\"\xa6\x02\n" +
+	"\adevices\x18\x0e \x01(\x05R\adevices\"\x86\x04\n" +
 	"\tKeyColumn\x12$\n" +
 	"\x04data\x18\x01 \x01(\v2\x10.corank.v1.ArrayR\x04data\x12/\n" +
 	"\aoffsets\x18\x02 \x01(\v2\x10.corank.v1.ArrayH\x00R\aoffsets\x88\x01\x01\x12*\n" +
 	"\x05order\x18\x03 \x01(\x0e2\x14.corank.v1.SortOrderR\x05order\x12A\n" +
 	"\x10data_destination\x18\x04 \x01(\v2\x16.corank.v1.DestinationR\x0fdataDestination\x12G\n" +
-	"\x13offsets_destination\x18\x05 \x01(\v2\x16.corank.v1.DestinationR\x12offsetsDestinationB\n" +
+	"\x13offsets_destination\x18\x05 \x01(\v2\x16.corank.v1.DestinationR\x12offsetsDestination\x121\n" +
+	"\bvalidity\x18\x06 \x01(\v2\x10.corank.v1.ArrayH\x01R\bvalidity\x88\x01\x01\x12*\n" +
+	"\x05nulls\x18\a \x01(\x0e2\x14.corank.v1.NullOrderR\x05nulls\x12'\n" +
+	"\x04nans\x18\b \x01(\x0e2\x13.corank.v1.NanOrderR\x04nans\x12I\n" +
+	"\x14validity_destination\x18\t \x01(\v2\x16.corank.v1.DestinationR\x13validityDestinationB\n" +
 	"\n" +
-	"\b_offsets\"q\n" +
+	"\b_offsetsB\v\n" +
+	"\t_validity\"\xb1\x01\n" +
 	"\fSortedColumn\x12$\n" +
 	"\x04data\x18\x01 \x01(\v2\x10.corank.v1.ArrayR\x04data\x12/\n" +
-	"\aoffsets\x18\x02 \x01(\v2\x10.corank.v1.ArrayH\x00R\aoffsets\x88\x01\x01B\n" +
+	"\aoffsets\x18\x02 \x01(\v2\x10.corank.v1.ArrayH\x00R\aoffsets\x88\x01\x01\x121\n" +
+	"\bvalidity\x18\x03 \x01(\v2\x10.corank.v1.ArrayH\x01R\bvalidity\x88\x01\x01B\n" +
 	"\n" +
-	"\b_offsets\"\xb8\x05\n" +
+	"\b_offsetsB\v\n" +
+	"\t_validity\"\xb8\x05\n" +
 	"\vSortRequest\x12$\n" +
 	"\x04keys\x18\x01 \x01(\v2\x10.corank.v1.ArrayR\x04keys\x12-\n" +
 	"\x06values\x18\x02 \x01(\v2\x10.corank.v1.ArrayH\x00R\x06values\x88\x01\x01\x12*\n" +
@@ -2403,7 +2570,16 @@ const file_corank_v1_operators_proto_rawDesc = "" +
 	"\vSearchBound\x12\x1c\n" +
 	"\x18SEARCH_BOUND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12SEARCH_BOUND_LOWER\x10\x01\x12\x16\n" +
-	"\x12SEARCH_BOUND_UPPER\x10\x02*^\n" +
+	"\x12SEARCH_BOUND_UPPER\x10\x02*R\n" +
+	"\tNullOrder\x12\x1a\n" +
+	"\x16NULL_ORDER_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fNULL_ORDER_LAST\x10\x01\x12\x14\n" +
+	"\x10NULL_ORDER_FIRST\x10\x02*q\n" +
+	"\bNanOrder\x12\x19\n" +
+	"\x15NAN_ORDER_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12NAN_ORDER_GREATEST\x10\x01\x12\x1a\n" +
+	"\x16NAN_ORDER_BESIDE_NULLS\x10\x02\x12\x16\n" +
+	"\x12NAN_ORDER_AS_NULLS\x10\x03*^\n" +
 	"\bPriority\x12\x18\n" +
 	"\x14PRIORITY_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fPRIORITY_LOW\x10\x01\x12\x13\n" +
@@ -2428,7 +2604,7 @@ func file_corank_v1_operators_proto_rawDescGZIP() []byte {
 	return file_corank_v1_operators_proto_rawDescData
 }
 
-var file_corank_v1_operators_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
+var file_corank_v1_operators_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
 var file_corank_v1_operators_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_corank_v1_operators_proto_goTypes = []any{
 	(SortOrder)(0),                   // 0: corank.v1.SortOrder
@@ -2436,119 +2612,126 @@ var file_corank_v1_operators_proto_goTypes = []any{
 	(MergeAlgorithm)(0),              // 2: corank.v1.MergeAlgorithm
 	(SortOutput)(0),                  // 3: corank.v1.SortOutput
 	(SearchBound)(0),                 // 4: corank.v1.SearchBound
-	(Priority)(0),                    // 5: corank.v1.Priority
-	(Engine)(0),                      // 6: corank.v1.Engine
-	(*RequestOptions)(nil),           // 7: corank.v1.RequestOptions
-	(*RequestStats)(nil),             // 8: corank.v1.RequestStats
-	(*KeyColumn)(nil),                // 9: corank.v1.KeyColumn
-	(*SortedColumn)(nil),             // 10: corank.v1.SortedColumn
-	(*SortRequest)(nil),              // 11: corank.v1.SortRequest
-	(*SortResponse)(nil),             // 12: corank.v1.SortResponse
-	(*MergeRequest)(nil),             // 13: corank.v1.MergeRequest
-	(*MergeResponse)(nil),            // 14: corank.v1.MergeResponse
-	(*ExpandIntervalsRequest)(nil),   // 15: corank.v1.ExpandIntervalsRequest
-	(*ExpandIntervalsResponse)(nil),  // 16: corank.v1.ExpandIntervalsResponse
-	(*MoveIntervalsRequest)(nil),     // 17: corank.v1.MoveIntervalsRequest
-	(*MoveIntervalsResponse)(nil),    // 18: corank.v1.MoveIntervalsResponse
-	(*GatherIntervalsRequest)(nil),   // 19: corank.v1.GatherIntervalsRequest
-	(*GatherIntervalsResponse)(nil),  // 20: corank.v1.GatherIntervalsResponse
-	(*ScatterIntervalsRequest)(nil),  // 21: corank.v1.ScatterIntervalsRequest
-	(*ScatterIntervalsResponse)(nil), // 22: corank.v1.ScatterIntervalsResponse
-	(*LoadBalanceRequest)(nil),       // 23: corank.v1.LoadBalanceRequest
-	(*LoadBalanceResponse)(nil),      // 24: corank.v1.LoadBalanceResponse
-	(*SearchRequest)(nil),            // 25: corank.v1.SearchRequest
-	(*SearchResponse)(nil),           // 26: corank.v1.SearchResponse
-	(*Array)(nil),                    // 27: corank.v1.Array
-	(*Destination)(nil),              // 28: corank.v1.Destination
+	(NullOrder)(0),                   // 5: corank.v1.NullOrder
+	(NanOrder)(0),                    // 6: corank.v1.NanOrder
+	(Priority)(0),                    // 7: corank.v1.Priority
+	(Engine)(0),                      // 8: corank.v1.Engine
+	(*RequestOptions)(nil),           // 9: corank.v1.RequestOptions
+	(*RequestStats)(nil),             // 10: corank.v1.RequestStats
+	(*KeyColumn)(nil),                // 11: corank.v1.KeyColumn
+	(*SortedColumn)(nil),             // 12: corank.v1.SortedColumn
+	(*SortRequest)(nil),              // 13: corank.v1.SortRequest
+	(*SortResponse)(nil),             // 14: corank.v1.SortResponse
+	(*MergeRequest)(nil),             // 15: corank.v1.MergeRequest
+	(*MergeResponse)(nil),            // 16: corank.v1.MergeResponse
+	(*ExpandIntervalsRequest)(nil),   // 17: corank.v1.ExpandIntervalsRequest
+	(*ExpandIntervalsResponse)(nil),  // 18: corank.v1.ExpandIntervalsResponse
+	(*MoveIntervalsRequest)(nil),     // 19: corank.v1.MoveIntervalsRequest
+	(*MoveIntervalsResponse)(nil),    // 20: corank.v1.MoveIntervalsResponse
+	(*GatherIntervalsRequest)(nil),   // 21: corank.v1.GatherIntervalsRequest
+	(*GatherIntervalsResponse)(nil),  // 22: corank.v1.GatherIntervalsResponse
+	(*ScatterIntervalsRequest)(nil),  // 23: corank.v1.ScatterIntervalsRequest
+	(*ScatterIntervalsResponse)(nil), // 24: corank.v1.ScatterIntervalsResponse
+	(*LoadBalanceRequest)(nil),       // 25: corank.v1.LoadBalanceRequest
+	(*LoadBalanceResponse)(nil),      // 26: corank.v1.LoadBalanceResponse
+	(*SearchRequest)(nil),            // 27: corank.v1.SearchRequest
+	(*SearchResponse)(nil),           // 28: corank.v1.SearchResponse
+	(*Array)(nil),                    // 29: corank.v1.Array
+	(*Destination)(nil),              // 30: corank.v1.Destination
 }
 var file_corank_v1_operators_proto_depIdxs = []int32{
-	5,  // 0: corank.v1.RequestOptions.priority:type_name -> corank.v1.Priority
-	6,  // 1: corank.v1.RequestStats.engine:type_name -> corank.v1.Engine
-	27, // 2: corank.v1.KeyColumn.data:type_name -> corank.v1.Array
-	27, // 3: corank.v1.KeyColumn.offsets:type_name -> corank.v1.Array
+	7,  // 0: corank.v1.RequestOptions.priority:type_name -> corank.v1.Priority
+	8,  // 1: corank.v1.RequestStats.engine:type_name -> corank.v1.Engine
+	29, // 2: corank.v1.KeyColumn.data:type_name -> corank.v1.Array
+	29, // 3: corank.v1.KeyColumn.offsets:type_name -> corank.v1.Array
 	0,  // 4: corank.v1.KeyColumn.order:type_name -> corank.v1.SortOrder
-	28, // 5: corank.v1.KeyColumn.data_destination:type_name -> corank.v1.Destination
-	28, // 6: corank.v1.KeyColumn.offsets_destination:type_name -> corank.v1.Destination
-	27, // 7: corank.v1.SortedColumn.data:type_name -> corank.v1.Array
-	27, // 8: corank.v1.SortedColumn.offsets:type_name -> corank.v1.Array
-	27, // 9: corank.v1.SortRequest.keys:type_name -> corank.v1.Array
-	27, // 10: corank.v1.SortRequest.values:type_name -> corank.v1.Array
-	0,  // 11: corank.v1.SortRequest.order:type_name -> corank.v1.SortOrder
-	1,  // 12: corank.v1.SortRequest.algorithm:type_name -> corank.v1.SortAlgorithm
-	3,  // 13: corank.v1.SortRequest.output:type_name -> corank.v1.SortOutput
-	27, // 14: corank.v1.SortRequest.segment_offsets:type_name -> corank.v1.Array
-	28, // 15: corank.v1.SortRequest.keys_destination:type_name -> corank.v1.Destination
-	28, // 16: corank.v1.SortRequest.values_destination:type_name -> corank.v1.Destination
-	28, // 17: corank.v1.SortRequest.indices_destination:type_name -> corank.v1.Destination
-	7,  // 18: corank.v1.SortRequest.options:type_name -> corank.v1.RequestOptions
-	9,  // 19: corank.v1.SortRequest.key_columns:type_name -> corank.v1.KeyColumn
-	27, // 20: corank.v1.SortResponse.keys:type_name -> corank.v1.Array
-	27, // 21: corank.v1.SortResponse.values:type_name -> corank.v1.Array
-	27, // 22: corank.v1.SortResponse.indices:type_name -> corank.v1.Array
-	1,  // 23: corank.v1.SortResponse.algorithm:type_name -> corank.v1.SortAlgorithm
-	8,  // 24: corank.v1.SortResponse.stats:type_name -> corank.v1.RequestStats
-	10, // 25: corank.v1.SortResponse.key_columns:type_name -> corank.v1.SortedColumn
-	27, // 26: corank.v1.MergeRequest.keys:type_name -> corank.v1.Array
-	27, // 27: corank.v1.MergeRequest.values:type_name -> corank.v1.Array
-	0,  // 28: corank.v1.MergeRequest.order:type_name -> corank.v1.SortOrder
-	2,  // 29: corank.v1.MergeRequest.algorithm:type_name -> corank.v1.MergeAlgorithm
-	28, // 30: corank.v1.MergeRequest.keys_destination:type_name -> corank.v1.Destination
-	28, // 31: corank.v1.MergeRequest.values_destination:type_name -> corank.v1.Destination
-	7,  // 32: corank.v1.MergeRequest.options:type_name -> corank.v1.RequestOptions
-	27, // 33: corank.v1.MergeResponse.keys:type_name -> corank.v1.Array
-	27, // 34: corank.v1.MergeResponse.values:type_name -> corank.v1.Array
-	2,  // 35: corank.v1.MergeResponse.algorithm:type_name -> corank.v1.MergeAlgorithm
-	8,  // 36: corank.v1.MergeResponse.stats:type_name -> corank.v1.RequestStats
-	27, // 37: corank.v1.ExpandIntervalsRequest.values:type_name -> corank.v1.Array
-	27, // 38: corank.v1.ExpandIntervalsRequest.counts:type_name -> corank.v1.Array
-	28, // 39: corank.v1.ExpandIntervalsRequest.destination:type_name -> corank.v1.Destination
-	7,  // 40: corank.v1.ExpandIntervalsRequest.options:type_name -> corank.v1.RequestOptions
-	27, // 41: corank.v1.ExpandIntervalsResponse.values:type_name -> corank.v1.Array
-	8,  // 42: corank.v1.ExpandIntervalsResponse.stats:type_name -> corank.v1.RequestStats
-	27, // 43: corank.v1.MoveIntervalsRequest.source:type_name -> corank.v1.Array
-	27, // 44: corank.v1.MoveIntervalsRequest.source_offsets:type_name -> corank.v1.Array
-	27, // 45: corank.v1.MoveIntervalsRequest.destination_offsets:type_name -> corank.v1.Array
-	27, // 46: corank.v1.MoveIntervalsRequest.counts:type_name -> corank.v1.Array
-	27, // 47: corank.v1.MoveIntervalsRequest.destination:type_name -> corank.v1.Array
-	28, // 48: corank.v1.MoveIntervalsRequest.result_destination:type_name -> corank.v1.Destination
-	7,  // 49: corank.v1.MoveIntervalsRequest.options:type_name -> corank.v1.RequestOptions
-	27, // 50: corank.v1.MoveIntervalsResponse.result:type_name -> corank.v1.Array
-	8,  // 51: corank.v1.MoveIntervalsResponse.stats:type_name -> corank.v1.RequestStats
-	27, // 52: corank.v1.GatherIntervalsRequest.source:type_name -> corank.v1.Array
-	27, // 53: corank.v1.GatherIntervalsRequest.source_offsets:type_name -> corank.v1.Array
-	27, // 54: corank.v1.GatherIntervalsRequest.counts:type_name -> corank.v1.Array
-	28, // 55: corank.v1.GatherIntervalsRequest.destination:type_name -> corank.v1.Destination
-	7,  // 56: corank.v1.GatherIntervalsRequest.options:type_name -> corank.v1.RequestOptions
-	27, // 57: corank.v1.GatherIntervalsResponse.result:type_name -> corank.v1.Array
-	8,  // 58: corank.v1.GatherIntervalsResponse.stats:type_name -> corank.v1.RequestStats
-	27, // 59: corank.v1.ScatterIntervalsRequest.source:type_name -> corank.v1.Array
-	27, // 60: corank.v1.ScatterIntervalsRequest.destination_offsets:type_name -> corank.v1.Array
-	27, // 61: corank.v1.ScatterIntervalsRequest.counts:type_name -> corank.v1.Array
-	27, // 62: corank.v1.ScatterIntervalsRequest.destination:type_name -> corank.v1.Array
-	28, // 63: corank.v1.ScatterIntervalsRequest.result_destination:type_name -> corank.v1.Destination
-	7,  // 64: corank.v1.ScatterIntervalsRequest.options:type_name -> corank.v1.RequestOptions
-	27, // 65: corank.v1.ScatterIntervalsResponse.result:type_name -> corank.v1.Array
-	8,  // 66: corank.v1.ScatterIntervalsResponse.stats:type_name -> corank.v1.RequestStats
-	27, // 67: corank.v1.LoadBalanceRequest.counts:type_name -> corank.v1.Array
-	28, // 68: corank.v1.LoadBalanceRequest.objects_destination:type_name -> corank.v1.Destination
-	28, // 69: corank.v1.LoadBalanceRequest.ranks_destination:type_name -> corank.v1.Destination
-	7,  // 70: corank.v1.LoadBalanceRequest.options:type_name -> corank.v1.RequestOptions
-	27, // 71: corank.v1.LoadBalanceResponse.objects:type_name -> corank.v1.Array
-	27, // 72: corank.v1.LoadBalanceResponse.ranks:type_name -> corank.v1.Array
-	8,  // 73: corank.v1.LoadBalanceResponse.stats:type_name -> corank.v1.RequestStats
-	27, // 74: corank.v1.SearchRequest.haystack:type_name -> corank.v1.Array
-	27, // 75: corank.v1.SearchRequest.needles:type_name -> corank.v1.Array
-	4,  // 76: corank.v1.SearchRequest.bound:type_name -> corank.v1.SearchBound
-	0,  // 77: corank.v1.SearchRequest.order:type_name -> corank.v1.SortOrder
-	28, // 78: corank.v1.SearchRequest.destination:type_name -> corank.v1.Destination
-	7,  // 79: corank.v1.SearchRequest.options:type_name -> corank.v1.RequestOptions
-	27, // 80: corank.v1.SearchResponse.positions:type_name -> corank.v1.Array
-	8,  // 81: corank.v1.SearchResponse.stats:type_name -> corank.v1.RequestStats
-	82, // [82:82] is the sub-list for method output_type
-	82, // [82:82] is the sub-list for method input_type
-	82, // [82:82] is the sub-list for extension type_name
-	82, // [82:82] is the sub-list for extension extendee
-	0,  // [0:82] is the sub-list for field type_name
+	30, // 5: corank.v1.KeyColumn.data_destination:type_name -> corank.v1.Destination
+	30, // 6: corank.v1.KeyColumn.offsets_destination:type_name -> corank.v1.Destination
+	29, // 7: corank.v1.KeyColumn.validity:type_name -> corank.v1.Array
+	5,  // 8: corank.v1.KeyColumn.nulls:type_name -> corank.v1.NullOrder
+	6,  // 9: corank.v1.KeyColumn.nans:type_name -> corank.v1.NanOrder
+	30, // 10: corank.v1.KeyColumn.validity_destination:type_name -> corank.v1.Destination
+	29, // 11: corank.v1.SortedColumn.data:type_name -> corank.v1.Array
+	29, // 12: corank.v1.SortedColumn.offsets:type_name -> corank.v1.Array
+	29, // 13: corank.v1.SortedColumn.validity:type_name -> corank.v1.Array
+	29, // 14: corank.v1.SortRequest.keys:type_name -> corank.v1.Array
+	29, // 15: corank.v1.SortRequest.values:type_name -> corank.v1.Array
+	0,  // 16: corank.v1.SortRequest.order:type_name -> corank.v1.SortOrder
+	1,  // 17: corank.v1.SortRequest.algorithm:type_name -> corank.v1.SortAlgorithm
+	3,  // 18: corank.v1.SortRequest.output:type_name -> corank.v1.SortOutput
+	29, // 19: corank.v1.SortRequest.segment_offsets:type_name -> corank.v1.Array
+	30, // 20: corank.v1.SortRequest.keys_destination:type_name -> corank.v1.Destination
+	30, // 21: corank.v1.SortRequest.values_destination:type_name -> corank.v1.Destination
+	30, // 22: corank.v1.SortRequest.indices_destination:type_name -> corank.v1.Destination
+	9,  // 23: corank.v1.SortRequest.options:type_name -> corank.v1.RequestOptions
+	11, // 24: corank.v1.SortRequest.key_columns:type_name -> corank.v1.KeyColumn
+	29, // 25: corank.v1.SortResponse.keys:type_name -> corank.v1.Array
+	29, // 26: corank.v1.SortResponse.values:type_name -> corank.v1.Array
+	29, // 27: corank.v1.SortResponse.indices:type_name -> corank.v1.Array
+	1,  // 28: corank.v1.SortResponse.algorithm:type_name -> corank.v1.SortAlgorithm
+	10, // 29: corank.v1.SortResponse.stats:type_name -> corank.v1.RequestStats
+	12, // 30: corank.v1.SortResponse.key_columns:type_name -> corank.v1.SortedColumn
+	29, // 31: corank.v1.MergeRequest.keys:type_name -> corank.v1.Array
+	29, // 32: corank.v1.MergeRequest.values:type_name -> corank.v1.Array
+	0,  // 33: corank.v1.MergeRequest.order:type_name -> corank.v1.SortOrder
+	2,  // 34: corank.v1.MergeRequest.algorithm:type_name -> corank.v1.MergeAlgorithm
+	30, // 35: corank.v1.MergeRequest.keys_destination:type_name -> corank.v1.Destination
+	30, // 36: corank.v1.MergeRequest.values_destination:type_name -> corank.v1.Destination
+	9,  // 37: corank.v1.MergeRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 38: corank.v1.MergeResponse.keys:type_name -> corank.v1.Array
+	29, // 39: corank.v1.MergeResponse.values:type_name -> corank.v1.Array
+	2,  // 40: corank.v1.MergeResponse.algorithm:type_name -> corank.v1.MergeAlgorithm
+	10, // 41: corank.v1.MergeResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 42: corank.v1.ExpandIntervalsRequest.values:type_name -> corank.v1.Array
+	29, // 43: corank.v1.ExpandIntervalsRequest.counts:type_name -> corank.v1.Array
+	30, // 44: corank.v1.ExpandIntervalsRequest.destination:type_name -> corank.v1.Destination
+	9,  // 45: corank.v1.ExpandIntervalsRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 46: corank.v1.ExpandIntervalsResponse.values:type_name -> corank.v1.Array
+	10, // 47: corank.v1.ExpandIntervalsResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 48: corank.v1.MoveIntervalsRequest.source:type_name -> corank.v1.Array
+	29, // 49: corank.v1.MoveIntervalsRequest.source_offsets:type_name -> corank.v1.Array
+	29, // 50: corank.v1.MoveIntervalsRequest.destination_offsets:type_name -> corank.v1.Array
+	29, // 51: corank.v1.MoveIntervalsRequest.counts:type_name -> corank.v1.Array
+	29, // 52: corank.v1.MoveIntervalsRequest.destination:type_name -> corank.v1.Array
+	30, // 53: corank.v1.MoveIntervalsRequest.result_destination:type_name -> corank.v1.Destination
+	9,  // 54: corank.v1.MoveIntervalsRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 55: corank.v1.MoveIntervalsResponse.result:type_name -> corank.v1.Array
+	10, // 56: corank.v1.MoveIntervalsResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 57: corank.v1.GatherIntervalsRequest.source:type_name -> corank.v1.Array
+	29, // 58: corank.v1.GatherIntervalsRequest.source_offsets:type_name -> corank.v1.Array
+	29, // 59: corank.v1.GatherIntervalsRequest.counts:type_name -> corank.v1.Array
+	30, // 60: corank.v1.GatherIntervalsRequest.destination:type_name -> corank.v1.Destination
+	9,  // 61: corank.v1.GatherIntervalsRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 62: corank.v1.GatherIntervalsResponse.result:type_name -> corank.v1.Array
+	10, // 63: corank.v1.GatherIntervalsResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 64: corank.v1.ScatterIntervalsRequest.source:type_name -> corank.v1.Array
+	29, // 65: corank.v1.ScatterIntervalsRequest.destination_offsets:type_name -> corank.v1.Array
+	29, // 66: corank.v1.ScatterIntervalsRequest.counts:type_name -> corank.v1.Array
+	29, // 67: corank.v1.ScatterIntervalsRequest.destination:type_name -> corank.v1.Array
+	30, // 68: corank.v1.ScatterIntervalsRequest.result_destination:type_name -> corank.v1.Destination
+	9,  // 69: corank.v1.ScatterIntervalsRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 70: corank.v1.ScatterIntervalsResponse.result:type_name -> corank.v1.Array
+	10, // 71: corank.v1.ScatterIntervalsResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 72: corank.v1.LoadBalanceRequest.counts:type_name -> corank.v1.Array
+	30, // 73: corank.v1.LoadBalanceRequest.objects_destination:type_name -> corank.v1.Destination
+	30, // 74: corank.v1.LoadBalanceRequest.ranks_destination:type_name -> corank.v1.Destination
+	9,  // 75: corank.v1.LoadBalanceRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 76: corank.v1.LoadBalanceResponse.objects:type_name -> corank.v1.Array
+	29, // 77: corank.v1.LoadBalanceResponse.ranks:type_name -> corank.v1.Array
+	10, // 78: corank.v1.LoadBalanceResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 79: corank.v1.SearchRequest.haystack:type_name -> corank.v1.Array
+	29, // 80: corank.v1.SearchRequest.needles:type_name -> corank.v1.Array
+	4,  // 81: corank.v1.SearchRequest.bound:type_name -> corank.v1.SearchBound
+	0,  // 82: corank.v1.SearchRequest.order:type_name -> corank.v1.SortOrder
+	30, // 83: corank.v1.SearchRequest.destination:type_name -> corank.v1.Destination
+	9,  // 84: corank.v1.SearchRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 85: corank.v1.SearchResponse.positions:type_name -> corank.v1.Array
+	10, // 86: corank.v1.SearchResponse.stats:type_name -> corank.v1.RequestStats
+	87, // [87:87] is the sub-list for method output_type
+	87, // [87:87] is the sub-list for method input_type
+	87, // [87:87] is the sub-list for extension type_name
+	87, // [87:87] is the sub-list for extension extendee
+	0,  // [0:87] is the sub-list for field type_name
 }
 
 func init() { file_corank_v1_operators_proto_init() }
@@ -2575,7 +2758,7 @@ func file_corank_v1_operators_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_corank_v1_operators_proto_rawDesc), len(file_corank_v1_operators_proto_rawDesc)),
-			NumEnums:      7,
+			NumEnums:      9,
 			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,

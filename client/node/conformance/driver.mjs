@@ -154,9 +154,13 @@ class Operators {
   }
 
   async sort_columns({ values }, { columns, output = "keys" }, options) {
-    const given = columns.map(({ data, offsets }) =>
-      offsets === undefined ? arrayOf(data) : new corank.Strings(arrayOf(data), arrayOf(offsets)),
-    );
+    const given = columns.map(({ data, offsets, validity }) => {
+      const column = offsets === undefined ? arrayOf(data) : new corank.Strings(arrayOf(data), arrayOf(offsets));
+      return validity === undefined ? column : new corank.Nullable(column, arrayOf(validity));
+    });
+    options.nulls = columns.map(({ nulls = "last" }) => nulls);
+    const places = { greatest: "greatest", beside_nulls: "besideNulls", as_nulls: "asNulls" };
+    options.nans = columns.map(({ nans = "greatest" }) => places[nans]);
     options.descending = columns.map(({ order }) => order === "descending");
     options.types = columns.map(({ data }) => (isHalf(data) ? data.type : undefined));
     if (output === "indices") return { indices: await this.target.argsortColumns(given, options) };
@@ -277,11 +281,14 @@ const commands = {
       if (value instanceof corank.KeptArray) {
         shown[name] = keptJson(value);
       } else if (name === "columns") {
-        shown[name] = value.map((column, at) => {
+        shown[name] = value.map((sorted, at) => {
           const { type } = command.arguments.columns[at].data;
-          return column instanceof corank.Strings
-            ? { data: dataOf(command, "data", column.bytes), offsets: dataOf(command, "offsets", column.offsets) }
-            : { data: dataOf(command, "data", column, isHalf({ type }) ? type : undefined) };
+          const column = sorted instanceof corank.Nullable ? sorted.values : sorted;
+          const shown =
+            column instanceof corank.Strings
+              ? { data: dataOf(command, "data", column.bytes), offsets: dataOf(command, "offsets", column.offsets) }
+              : { data: dataOf(command, "data", column, isHalf({ type }) ? type : undefined) };
+          return column === sorted ? shown : { ...shown, validity: dataOf(command, "validity", sorted.validity) };
         });
       } else {
         shown[name] = dataOf(command, name, value, types[name]);

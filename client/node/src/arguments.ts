@@ -1,5 +1,5 @@
 // The types of arguments and results that users see.
-import type { Column, Strings } from "./columns.js";
+import type { Column, ColumnOrder, Nullable, Strings } from "./columns.js";
 import type { HalfType, Indices, Integers, NumberArray, Records } from "./elements.js";
 import type { GroupInputName, GroupOutputName } from "./groups.js";
 import type { KeptArray } from "./kept.js";
@@ -41,7 +41,9 @@ export type ArrayOf<T> = T extends Buffer
 /** The result of an operator on values `T`; of an array on the server, it may also be Records. */
 export type ValuesOf<T> = T extends KeptArray ? NumberArray | Records : ArrayOf<T>;
 /** A sorted column, in the form in which it was given. */
-export type ColumnOf<C> = C extends Strings
+export type ColumnOf<C> = C extends Nullable<infer V>
+  ? Nullable<ColumnOf<V>>
+  : C extends Strings
   ? Strings
   : C extends readonly (infer E)[]
     ? E extends string
@@ -67,6 +69,10 @@ export interface SortOptions extends CallOptions {
 export interface ColumnOptions extends CallOptions {
   /** Greatest first, in all columns or in each. */
   descending?: boolean | readonly boolean[] | undefined;
+  /** The end of the order at which nulls lie, in all columns or in each: "last" unless you say "first". */
+  nulls?: ColumnOrder["nulls"];
+  /** Where NaNs lie, in all columns or in each: "greatest" unless you say "besideNulls" or "asNulls". */
+  nans?: ColumnOrder["nans"];
   /** How the server sorts; the result is the same. */
   algorithm?: SortAlgorithmName | undefined;
   /** Return only the first `limit` rows of the order. */
@@ -216,10 +222,10 @@ export interface LoadBalance<I = Indices> {
   ranks: I;
 }
 
-/** The names of kept columns; a column of strings is two arrays. */
+/** The names of kept columns; a column of strings is two arrays, and one with nulls has one more. */
 export interface KeepColumns {
   keep: {
-    columns: readonly (string | { data: string; offsets: string })[];
+    columns: readonly (string | { data: string; offsets?: string; validity?: string })[];
     values?: string;
     indices?: string;
   };
@@ -227,7 +233,7 @@ export interface KeepColumns {
 
 /** The handles of kept columns. */
 export interface KeptColumns {
-  columns: (KeptArray | { data: KeptArray; offsets: KeptArray })[];
+  columns: (KeptArray | { data: KeptArray; offsets: KeptArray; validity?: KeptArray } | Nullable<KeptArray>)[];
   values?: KeptArray;
   indices?: KeptArray;
 }

@@ -1,7 +1,7 @@
 import { keys, named, values, type Element, type HalfType, type NumberArray, Records } from "./elements.js";
 import { InternalError, InvalidArgumentError } from "./errors.js";
 import type { KeptArray } from "./kept.js";
-import { KeyColumn, SortOrder, type SortResponse } from "./pb/corank/v1/operators.js";
+import { KeyColumn, NanOrder, NullOrder, SortOrder, type SortResponse } from "./pb/corank/v1/operators.js";
 import type { Group, Leaf, Output } from "./task.js";
 
 /** Byte strings of any length, one after the other: string i is bytes[offsets[i], offsets[i + 1]). */
@@ -53,11 +53,81 @@ export class Strings {
   }
 }
 
+/** A column whose rows may be null. Null rows are equal, whatever `values` holds for them, and keep these values. */
+export class Nullable<C = unknown> {
+  /**
+   * @param values a column without nulls; not copied
+   * @param validity a bitmap as in Apache Arrow, one byte for each 8 rows or part of 8: row i is null if bit i % 8 of
+   *   byte i / 8 is 0, where bit 0 is the least significant one; not copied
+   */
+  constructor(
+    readonly values: C,
+    readonly validity: Uint8Array | KeptArray,
+  ) {}
+
+  /** A column of which these rows are not null. */
+  static from<C>(values: C, valid: readonly boolean[]): Nullable<C> {
+    const validity = new Uint8Array(Math.ceil(valid.length / 8));
+    valid.forEach((isValid, row) => {
+      validity[row >> 3] = (validity[row >> 3] as number) | (Number(isValid) << (row & 7));
+    });
+    return new Nullable(values, validity);
+  }
+
+  /** Whether a row is null. The validity must be here, not kept on the server. */
+  isNull(row: number): boolean {
+    if (!(this.validity instanceof Uint8Array)) {
+      throw new TypeError("isNull: the server keeps the validity; fetch it first");
+    }
+    return (((this.validity[Math.floor(row / 8)] as number) >> (row % 8)) & 1) === 0;
+  }
+}
+
+/** Where nulls lie, also in a descending column. */
+export type NullPlace = "last" | "first";
+/**
+ * Where NaNs lie: greater than all numbers; between the numbers and the nulls, also in a descending column; or among
+ * the nulls, as their equals.
+ */
+export type NanPlace = "greatest" | "besideNulls" | "asNulls";
+
+const NULLS = { last: NullOrder.NULL_ORDER_LAST, first: NullOrder.NULL_ORDER_FIRST };
+const NANS = {
+  greatest: NanOrder.NAN_ORDER_GREATEST,
+  besideNulls: NanOrder.NAN_ORDER_BESIDE_NULLS,
+  asNulls: NanOrder.NAN_ORDER_AS_NULLS,
+};
+
+/** The order of columns: of all, or of each. */
+export interface ColumnOrder {
+  descending?: boolean | readonly boolean[] | undefined;
+  nulls?: NullPlace | readonly NullPlace[] | undefined;
+  nans?: NanPlace | readonly NanPlace[] | undefined;
+}
+
+function ofEach<T>(option: string, given: T | readonly T[], columns: number): readonly T[] {
+  const each = Array.isArray(given) ? (given as readonly T[]) : Array.from({ length: columns }, () => given as T);
+  if (each.length !== columns) {
+    throw new InvalidArgumentError(`${option}: ${each.length} for ${columns} columns`, { field: "key_columns" });
+  }
+  return each;
+}
+
+function placeOf<T>(option: string, name: string, places: Record<string, T>): T {
+  if (!Object.hasOwn(places, name)) {
+    const known = Object.keys(places).join(", ");
+    throw new InvalidArgumentError(`${option}: ${JSON.stringify(name)} is none of ${known}`, { field: option });
+  }
+  return places[name] as T;
+}
+
 /**
  * A column of rows: numbers; Records, which compare byte by byte; or strings of any lengths, which compare as UTF-8
  * bytes (as code points do). Strings and Uint8Arrays in an Array are copied into one buffer; Strings are not.
  */
-export type Column = NumberArray | Records | Strings | readonly string[] | readonly Uint8Array[] | KeptArray;
+export type PlainColumn = NumberArray | Records | Strings | readonly string[] | readonly Uint8Array[] | KeptArray;
+/** A column, or one with nulls. */
+export type Column = PlainColumn | Nullable<PlainColumn>;
 
 /** A column on its way out, and the form in which it comes back. */
 export interface Outgoing {
@@ -66,10 +136,12 @@ export interface Outgoing {
   rows: number;
   /** What an Array of strings held; "packed" for Strings; undefined for other columns. */
   strings: "text" | "bytes" | "packed" | undefined;
+  isNullable: boolean;
 }
 
 const COLUMNS = 12; // of SortRequest
-const FIELD = { data: 1, offsets: 2, dataDestination: 4, offsetsDestination: 5 }; // of KeyColumn
+const FIELD = { data: 1, offsets: 2, validity: 6 }; // of KeyColumn
+const DESTINATION = { data: 4, offsets: 5, validity: 9 }; // of KeyColumn
 
 function packed(path: string, column: readonly unknown[]): [Strings, "text" | "bytes"] {
   const kind = column[0] instanceof Uint8Array ? "bytes" : "text";
@@ -91,7 +163,7 @@ function fixed(path: string, column: unknown, type: HalfType | undefined): Leaf 
 /** Columns as parts of a SortRequest. */
 export function outgoing(
   columns: readonly unknown[],
-  descending: boolean | readonly boolean[],
+  given: ColumnOrder,
   types: readonly (HalfType | undefined)[],
   limit: number | undefined,
 ): Outgoing[] {
@@ -101,25 +173,35 @@ export function outgoing(
   if (columns.length === 0) {
     throw new InvalidArgumentError("columns: at least one is needed", { field: "key_columns" });
   }
-  const directions = typeof descending === "boolean" ? columns.map(() => descending) : descending;
-  if (directions.length !== columns.length) {
-    const text = `descending: ${directions.length} directions for ${columns.length} columns`;
-    throw new InvalidArgumentError(text, { field: "key_columns" });
-  }
-  return columns.map((column: unknown, at) => {
+  const directions = ofEach("descending", given.descending ?? false, columns.length);
+  const nullsOf = ofEach("nulls", given.nulls ?? "last", columns.length);
+  const nansOf = ofEach("nans", given.nans ?? "greatest", columns.length);
+  return columns.map((whole: unknown, at): Outgoing => {
+    const isNullable = whole instanceof Nullable;
+    const column: unknown = isNullable ? whole.values : whole;
     const path = `key_columns[${at}]`;
     const order = directions[at] ? SortOrder.SORT_ORDER_DESCENDING : SortOrder.SORT_ORDER_ASCENDING;
-    const message = KeyColumn.encode(KeyColumn.fromPartial({ order })).finish();
+    const nulls = placeOf("nulls", nullsOf[at] as string, NULLS);
+    const nans = placeOf("nans", nansOf[at] as string, NANS);
+    const message = KeyColumn.encode(KeyColumn.fromPartial({ order, nulls, nans })).finish();
     const group: Group = { number: COLUMNS, message, leaves: [] };
-    const output = (field: "data" | "offsets", element: Element, count: number | undefined): Output<SortResponse> => ({
+    const output = (field: keyof typeof FIELD, element: Element, count: number | undefined): Output<SortResponse> => ({
       field: `${path}.${field}`,
       pick: (answer) => answer.keyColumns[at]?.[field],
-      destination: field === "data" ? FIELD.dataDestination : FIELD.offsetsDestination,
+      destination: DESTINATION[field],
       group,
       element,
       count,
       indices: false,
     });
+    const withNulls = (count: number): Output<SortResponse>[] => {
+      if (!isNullable) {
+        return [];
+      }
+      const validity = values(`${path}.validity`, whole.validity);
+      group.leaves.push({ ...validity, field: `${path}.validity`, number: FIELD.validity });
+      return [output("validity", named("uint8"), count < 0 ? undefined : Math.ceil(count / 8))];
+    };
     let strings: Outgoing["strings"];
     let joined: Strings | undefined;
     if (column instanceof Strings) {
@@ -134,7 +216,8 @@ export function outgoing(
         throw new InvalidArgumentError(`${path}: its number of rows is not known before the answer`, { field: path });
       }
       const count = Math.min(limit ?? leaf.count, leaf.count);
-      return { group, outputs: [output("data", leaf.element, count)], rows: leaf.count, strings };
+      const outputs = [output("data", leaf.element, count), ...withNulls(count)];
+      return { group, outputs, rows: leaf.count, strings, isNullable };
     }
     const [data, offsets] = [values(path, joined.bytes), values(path, joined.offsets)];
     group.leaves.push(
@@ -147,8 +230,9 @@ export function outgoing(
     const outputs = [
       output("data", named("uint8"), count === rows ? data.count : undefined),
       output("offsets", named("int64"), count < 0 ? undefined : count + 1),
+      ...withNulls(count),
     ];
-    return { group, outputs, rows, strings };
+    return { group, outputs, rows, strings, isNullable };
   });
 }
 
@@ -163,16 +247,18 @@ function unpacked(bytes: Uint8Array, offsets: BigInt64Array): Strings {
 /** The results of the columns' outputs, each in the form in which its column was given. */
 export function sorted(columns: readonly Outgoing[], results: readonly unknown[]): unknown[] {
   let next = 0;
-  return columns.map(({ strings }) => {
+  return columns.map(({ strings, isNullable }) => {
     const data = results[next++];
-    if (strings === undefined) {
-      return data;
+    const offsets = strings === undefined ? undefined : results[next++];
+    const validity = isNullable ? (results[next++] as Uint8Array | KeptArray) : undefined;
+    if (strings !== undefined && (!(data instanceof Uint8Array) || !(offsets instanceof BigInt64Array))) {
+      return { data, offsets, ...(isNullable ? { validity } : {}) }; // kept on the server
     }
-    const offsets = results[next++];
-    if (!(data instanceof Uint8Array) || !(offsets instanceof BigInt64Array)) {
-      return { data, offsets }; // kept on the server
+    let found = data;
+    if (strings !== undefined) {
+      const joined = unpacked(data as Uint8Array, offsets as BigInt64Array);
+      found = strings === "packed" ? joined : strings === "bytes" ? joined.toBytes() : joined.toStrings();
     }
-    const found = unpacked(data, offsets);
-    return strings === "packed" ? found : strings === "bytes" ? found.toBytes() : found.toStrings();
+    return validity === undefined ? found : new Nullable(found, validity);
   });
 }

@@ -2,7 +2,7 @@
 export * from "./arguments.js";
 export { Chain, Pending } from "./chain.js";
 export { Client, connect } from "./client.js";
-export { Strings, type Column } from "./columns.js";
+export { Nullable, Strings, type Column, type NanPlace, type NullPlace, type PlainColumn } from "./columns.js";
 export type { GroupInputName, GroupOutputName } from "./groups.js";
 export type { SetOperationName } from "./sets.js";
 export { Records, type ElementName, type HalfType, type Indices, type Integers, type NumberArray } from "./elements.js";

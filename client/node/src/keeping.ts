@@ -5,6 +5,9 @@ import type { Task } from "./task.js";
 /** The results in the order in which they are outputs of a task. */
 const ORDER = ["keys", "values", "indices", "objects", "ranks", "counts", "firsts", "sums", "minima", "maxima"];
 
+/** The results of a column, in this order. */
+const PARTS = ["data", "offsets", "validity"];
+
 /** The names of a `keep` option, in the order of a task's outputs. */
 function names(keep: unknown): unknown[] {
   if (typeof keep !== "object" || keep === null) {
@@ -14,7 +17,7 @@ function names(keep: unknown): unknown[] {
   const columns = named["columns"];
   const ofColumns = (Array.isArray(columns) ? columns : []).flatMap((each: unknown) =>
     typeof each === "object" && each !== null
-      ? [(each as { data: unknown }).data, (each as { offsets: unknown }).offsets]
+      ? PARTS.map((part) => (each as Record<string, unknown>)[part]).filter((name) => name !== undefined)
       : [each],
   );
   return [...ofColumns, ...ORDER.map((name) => named[name]).filter((each) => each !== undefined)];

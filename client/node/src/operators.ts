@@ -1,5 +1,5 @@
 // Makes the task of each operator from its arguments.
-import { outgoing, sorted, type Outgoing } from "./columns.js";
+import { outgoing, sorted, type ColumnOrder, type Outgoing } from "./columns.js";
 import {
   checkReach,
   indexElement,
@@ -31,8 +31,7 @@ export interface SortArguments {
 }
 
 /** The arguments of sorts by columns. */
-export interface ColumnArguments {
-  descending?: boolean | readonly boolean[] | undefined;
+export interface ColumnArguments extends ColumnOrder {
   algorithm?: SortAlgorithmName | undefined;
   limit?: number | undefined;
   types?: readonly (HalfType | undefined)[] | undefined;
@@ -178,11 +177,11 @@ export function sort<R>(keys: unknown, extra: SortExtra, values: unknown, given:
 }
 
 function columnRequest(columns: readonly unknown[], given: ColumnArguments): [pb.SortRequest, Outgoing[], number] {
-  const { descending = false, algorithm = "auto", limit, types = [] } = given;
+  const { algorithm = "auto", limit, types = [] } = given;
   if (limit !== undefined) {
     whole("limit", limit, 0);
   }
-  const found = outgoing(columns, descending, types, limit);
+  const found = outgoing(columns, given, types, limit);
   const request = pb.SortRequest.fromPartial({
     algorithm: choice("algorithm", algorithm, SORT_ALGORITHMS),
     ...(limit === undefined ? {} : { limit }),

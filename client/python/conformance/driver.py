@@ -22,6 +22,7 @@ Json = dict[str, Any]
 NUMBERS = {name: np.dtype(name) for name in corank.KEY_TYPES if name != "bfloat16"}
 NUMBERS["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
 NAMES = {dtype: name for name, dtype in NUMBERS.items()}
+NANS = {"greatest": "greatest", "beside_nulls": "beside_null", "as_nulls": "null"}
 CALL_OPTIONS = {
     "deadline_s": "deadline",
     "request_id": "request_id",
@@ -132,6 +133,8 @@ class Operators:
         output = given.pop("output", "keys")
         rows = [self._column(column) for column in columns]
         given["descending"] = [column.get("order") == "descending" for column in columns]
+        given["nulls"] = [column.get("nulls", "last") for column in columns]
+        given["nan"] = [NANS[column.get("nans", "greatest")] for column in columns]
         if output == "indices":
             return ["indices"], self._call("argsort_columns", rows, **given, **keep)
         if output == "keys_and_indices":
@@ -144,13 +147,18 @@ class Operators:
 
     def _column(self, column: Json) -> Any:
         data = self._argument(column["data"])
-        if "offsets" not in column:
+        if "offsets" in column:
+            offsets, joined = self._argument(column["offsets"]).tolist(), data.tobytes()
+            data = [joined[begin:end] for begin, end in zip(offsets, offsets[1:])]
+        if "validity" not in column:
             return data
-        offsets, joined = self._argument(column["offsets"]).tolist(), data.tobytes()
-        return [joined[begin:end] for begin, end in zip(offsets, offsets[1:])]
+        bits = np.unpackbits(self._argument(column["validity"]), count=len(data), bitorder="little")
+        return corank.Nullable(data, bits == 0)
 
-    @staticmethod
-    def _sorted(column: Json, found: Any) -> Json:
+    def _sorted(self, column: Json, found: Any) -> Json:
+        if isinstance(found, corank.Nullable):
+            bits = np.packbits(~found.mask, bitorder="little")
+            return {**self._sorted(column, found.values), "validity": bits}
         if "offsets" not in column:
             return {"data": found}
         offsets = np.cumsum([0, *map(len, found)], dtype=np.int64)

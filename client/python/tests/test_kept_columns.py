@@ -52,6 +52,15 @@ def test_sorted_columns_are_kept_and_are_what_they_were(keeping: corank.Client) 
         assert keeping.stored(each.name)._type == each._type
 
 
+def test_sorted_columns_with_nulls_are_kept_with_their_validity(keeping: corank.Client) -> None:
+    column = corank.Nullable(np.array([3, 1, 2], np.int16), [False, True, False])
+    ((values, validity),) = keeping.sort_columns([column], keep=["values", "validity"])
+    assert (values.fetch().tolist(), validity.fetch().tolist()) == ([2, 3, 1], [0b011])
+    assert [values.name, validity.name] == ["values", "validity"]
+    (again,) = keeping.sort_columns([corank.Nullable(values, [True, False, False])], nulls="first")
+    assert (again.values.tolist(), again.mask.tolist()) == ([2, 1, 3], [True, False, False])
+
+
 @pytest.mark.parametrize(
     ("call", "field", "is_sent"),
     [

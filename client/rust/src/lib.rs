@@ -42,7 +42,7 @@ pub use element::{Key, Value};
 pub use error::{Error, Result};
 pub use groups::Groups;
 pub use kept::{KeptArray, KeptArrays, Store};
-pub use operators::{Column, Destination, SortedColumn, SortedColumns};
+pub use operators::{pack_validity, Column, Destination, NanOrder, SortedColumn, SortedColumns};
 pub use request::{FromResults, Place, Priority, Progress, Request, Stats};
 pub use v1::{GroupInput, GroupOutput, SetOperation};
 

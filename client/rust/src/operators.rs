@@ -14,23 +14,76 @@ use crate::{
 pub struct Column<'a> {
     data: Array<'a>,
     offsets: Option<Array<'a>>,
-    descending: bool,
+    validity: Option<Array<'a>>,
+    order: ColumnOrder,
+}
+
+/// The order of a column.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct ColumnOrder {
+    pub descending: bool,
+    pub nulls_first: bool,
+    pub nans: NanOrder,
+}
+
+/// The place of the NaNs of a column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NanOrder {
+    /// Greater than all numbers, so that a descending column begins with them.
+    #[default]
+    Greatest,
+    /// Between the numbers and the nulls, also in a descending column and without a validity.
+    BesideNulls,
+    /// Among the nulls, as their equals, also without a validity.
+    AsNulls,
+}
+
+/// The validity of a column, as [`Column::validity`] takes it: whether each row is not null.
+pub fn pack_validity(valid: impl IntoIterator<Item = bool>) -> Vec<u8> {
+    let mut packed = vec![];
+    for (row, is_valid) in valid.into_iter().enumerate() {
+        if row % 8 == 0 {
+            packed.push(0);
+        }
+        packed[row / 8] |= u8::from(is_valid) << (row % 8);
+    }
+    packed
 }
 
 impl<'a> Column<'a> {
     /// Numbers, or `[u8; N]`, which compare as unsigned bytes.
     pub fn new(data: impl Input<'a>) -> Self {
-        Self { data: data.into_array(), offsets: None, descending: false }
+        Self { data: data.into_array(), offsets: None, validity: None, order: ColumnOrder::default() }
     }
 
     /// Strings: string i is `bytes[offsets[i]..offsets[i + 1]]`. They compare as unsigned bytes.
     pub fn strings(bytes: impl Input<'a>, offsets: impl Input<'a>) -> Self {
-        Self { data: bytes.into_array(), offsets: Some(offsets.into_array()), descending: false }
+        Self { offsets: Some(offsets.into_array()), ..Self::new(bytes) }
     }
 
     /// Orders this column greatest first.
     pub fn descending(mut self) -> Self {
-        self.descending = true;
+        self.order.descending = true;
+        self
+    }
+
+    /// Makes rows null: a bitmap as in Apache Arrow, of u8, one byte for each 8 rows or part of 8. Row i is null if bit
+    /// `i % 8` of byte `i / 8` is 0, where bit 0 is the least significant one; see [`pack_validity`]. Null rows are
+    /// equal, whatever the column holds for them, and come last unless `nulls_first` is called.
+    pub fn validity(mut self, bitmap: impl Input<'a>) -> Self {
+        self.validity = Some(bitmap.into_array());
+        self
+    }
+
+    /// Orders nulls before all other rows, also in a descending column.
+    pub fn nulls_first(mut self) -> Self {
+        self.order.nulls_first = true;
+        self
+    }
+
+    /// Says where NaNs lie.
+    pub fn nans(mut self, nans: NanOrder) -> Self {
+        self.order.nans = nans;
         self
     }
 
@@ -48,6 +101,15 @@ pub struct SortedColumn {
     pub data: Array<'static>,
     /// Of strings, as [`Column::strings`] takes them.
     pub offsets: Option<Vec<i64>>,
+    /// As [`Column::validity`] takes it, if the column has one. Null rows keep their data.
+    pub validity: Option<Vec<u8>>,
+}
+
+impl SortedColumn {
+    /// Whether a row is null.
+    pub fn is_null(&self, row: usize) -> bool {
+        self.validity.as_ref().is_some_and(|bitmap| bitmap[row / 8] >> (row % 8) & 1 == 0)
+    }
 }
 
 /// The results of a sort by columns; what was not asked for is `None`.
@@ -69,9 +131,13 @@ impl FromResults for SortedColumns {
             } else if name == "indices" {
                 sorted.indices = Some(Positions::from_array(array)?);
             } else if name.ends_with(".data") {
-                sorted.columns.push(SortedColumn { data: array, offsets: None });
+                sorted.columns.push(SortedColumn { data: array, offsets: None, validity: None });
             } else if let Some(last) = sorted.columns.last_mut() {
-                last.offsets = Some(array.into_vec()?);
+                if name.ends_with(".validity") {
+                    last.validity = Some(array.into_vec()?);
+                } else {
+                    last.offsets = Some(array.into_vec()?);
+                }
             }
         }
         Ok(sorted)
@@ -324,18 +390,25 @@ fn sorting_columns(columns: Vec<Column<'_>>, output: SortOutput) -> Result<Task<
     task.rows = rows;
     task.arguments.output = output;
     for (at, column) in columns.into_iter().enumerate() {
-        let (data, offsets) = (format!("key_columns[{at}].data"), format!("key_columns[{at}].offsets"));
-        task.arguments.columns.push(column.descending);
+        let part = |name: &str| format!("key_columns[{at}].{name}");
+        let (data, offsets, validity) = (part("data"), part("offsets"), part("validity"));
+        task.arguments.columns.push(column.order);
         let array = checked(&data, column.data)?;
         if output != SortOutput::Indices {
             task.output::<Array<'static>>(&data, kind(&array), array.count);
             if column.offsets.is_some() {
                 task.output::<Vec<i64>>(&offsets, (ElementType::Int64, 0), rows.map(|rows| rows + 1));
             }
+            if column.validity.is_some() {
+                task.output::<Vec<u8>>(&validity, (ElementType::Uint8, 0), rows.map(|rows| rows.div_ceil(8)));
+            }
         }
         task.input(&data, array);
         if let Some(array) = column.offsets {
             task.input(&offsets, array);
+        }
+        if let Some(array) = column.validity {
+            task.input(&validity, array);
         }
     }
     if output == SortOutput::Indices {

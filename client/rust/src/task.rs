@@ -6,6 +6,7 @@ use crate::{
     array::{byte_buffer, Array, Data, FromArray, MakeBuffer},
     element::width,
     error::{Error, Result},
+    operators::{ColumnOrder, NanOrder},
     request::Options,
     v1::{self, operation::Operation, operation_result::Result as Answer, ElementType},
 };
@@ -126,8 +127,8 @@ pub(crate) struct Arguments {
     pub upper: bool,
     pub allow_overlap: bool,
     pub destination_count: Option<i64>,
-    /// Of sorts by columns: whether each is descending.
-    pub columns: Vec<bool>,
+    /// Of sorts by columns: the order of each.
+    pub columns: Vec<ColumnOrder>,
     pub group_input: v1::GroupInput,
     pub group_outputs: Vec<v1::GroupOutput>,
     pub set_operation: v1::SetOperation,
@@ -187,6 +188,8 @@ impl<'a> Task<'a> {
             let of_strings = |part: &str| output.name.strip_suffix(part).map(|column| format!("{column}.offsets"));
             if output.name.ends_with(".offsets") {
                 output.count = Some(left + 1);
+            } else if output.name.ends_with(".validity") {
+                output.count = Some(left.div_ceil(8));
             } else if of_strings(".data").is_some_and(|offsets| self.inputs.iter().any(|leaf| leaf.name == offsets)) {
                 if left < rows {
                     output.count = None; // the answer decides which strings are left
@@ -236,12 +239,24 @@ impl<'a> Task<'a> {
     }
 
     fn columns(&self) -> Vec<v1::KeyColumn> {
-        let column = |(at, descending): (usize, &bool)| v1::KeyColumn {
-            data: self.array(&format!("key_columns[{at}].data")),
-            offsets: self.array(&format!("key_columns[{at}].offsets")),
-            order: order(*descending),
-            data_destination: self.destination(&format!("key_columns[{at}].data")),
-            offsets_destination: self.destination(&format!("key_columns[{at}].offsets")),
+        let column = |(at, of): (usize, &ColumnOrder)| {
+            let part = |name: &str| format!("key_columns[{at}].{name}");
+            v1::KeyColumn {
+                data: self.array(&part("data")),
+                offsets: self.array(&part("offsets")),
+                order: order(of.descending),
+                data_destination: self.destination(&part("data")),
+                offsets_destination: self.destination(&part("offsets")),
+                validity: self.array(&part("validity")),
+                nulls: if of.nulls_first { v1::NullOrder::First } else { v1::NullOrder::Last }.into(),
+                nans: match of.nans {
+                    NanOrder::Greatest => v1::NanOrder::Greatest,
+                    NanOrder::BesideNulls => v1::NanOrder::BesideNulls,
+                    NanOrder::AsNulls => v1::NanOrder::AsNulls,
+                }
+                .into(),
+                validity_destination: self.destination(&part("validity")),
+            }
         };
         self.arguments.columns.iter().enumerate().map(column).collect()
     }
@@ -404,6 +419,7 @@ impl Answered {
                 for (at, column) in sort.key_columns.into_iter().enumerate() {
                     add(&format!("key_columns[{at}].data"), column.data);
                     add(&format!("key_columns[{at}].offsets"), column.offsets);
+                    add(&format!("key_columns[{at}].validity"), column.validity);
                 }
                 sort.stats
             }

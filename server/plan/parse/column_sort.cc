@@ -15,22 +15,65 @@
 namespace corank {
 namespace {
 
-// Upper bound of a response's overhead for each column: tags, lengths, types and counts of two arrays.
-constexpr int64_t kColumnOverheadBytes = 64;
+// Upper bound of a response's overhead for each column: tags, lengths, types and counts of three arrays.
+constexpr int64_t kColumnOverheadBytes = 96;
+
+absl::StatusOr<NullOrder> CheckNulls(v1::NullOrder nulls, absl::string_view field) {
+  switch (nulls) {
+    case v1::NULL_ORDER_UNSPECIFIED:
+    case v1::NULL_ORDER_LAST:
+      return NullOrder::kLast;
+    case v1::NULL_ORDER_FIRST:
+      return NullOrder::kFirst;
+    default:
+      return InvalidField(field, absl::StrCat("not a known order of nulls: ", nulls));
+  }
+}
+
+absl::StatusOr<NanOrder> CheckNans(v1::NanOrder nans, absl::string_view field) {
+  switch (nans) {
+    case v1::NAN_ORDER_UNSPECIFIED:
+    case v1::NAN_ORDER_GREATEST:
+      return NanOrder::kGreatest;
+    case v1::NAN_ORDER_BESIDE_NULLS:
+      return NanOrder::kBesideNulls;
+    case v1::NAN_ORDER_AS_NULLS:
+      return NanOrder::kAsNulls;
+    default:
+      return InvalidField(field, absl::StrCat("not a known order of NaNs: ", nans));
+  }
+}
+
+absl::Status CheckValidity(const Operand& validity, Field field, const ColumnSortOperation::Column& column) {
+  if (validity.type != v1::ELEMENT_TYPE_UINT8) {
+    return InvalidField(field.Sub("type"), "must be uint8: a bitmap, one byte for each 8 rows");
+  }
+  if (!validity.has_count || !column.has_rows() || validity.count == ValidityBytes(column.rows())) {
+    return absl::OkStatus();
+  }
+  return InvalidField(field.Sub("count"), absl::StrCat(validity.count, " bytes, but a bitmap of ", column.rows(),
+                                                       " rows has ", ValidityBytes(column.rows())));
+}
 
 absl::StatusOr<ColumnSortOperation::Column> CheckColumn(const v1::KeyColumn& message, const std::string& path,
                                                         Places& places) {
-  const std::string data_path = path + ".data", offsets_path = path + ".offsets";
-  const Field data{data_path}, offsets{offsets_path};
+  const std::string data_path = path + ".data", offsets_path = path + ".offsets", validity_path = path + ".validity";
+  const Field data{data_path}, offsets{offsets_path}, validity{validity_path};
   ColumnSortOperation::Column column;
   CORANK_ASSIGN_OR_RETURN(column.data, CheckArray(message.has_data(), message.data(), data, ArrayUse::kMoved, places));
   CORANK_ASSIGN_OR_RETURN(column.order, CheckOrder(message.order(), path + ".order"));
+  CORANK_ASSIGN_OR_RETURN(column.nulls, CheckNulls(message.nulls(), path + ".nulls"));
+  CORANK_ASSIGN_OR_RETURN(column.nans, CheckNans(message.nans(), path + ".nans"));
   if (message.has_offsets()) {
     CORANK_ASSIGN_OR_RETURN(column.offsets, CheckArray(true, message.offsets(), offsets, ArrayUse::kInt64, places));
     if (column.data.type != v1::ELEMENT_TYPE_UINT8) {
       return InvalidField(data.Sub("type"), "must be uint8 with offsets: the bytes of the strings");
     }
     CORANK_RETURN_IF_ERROR(CheckRisingOffsets(*column.offsets, offsets, KnownCount(column.data), "strings", "bytes"));
+  }
+  if (message.has_validity()) {
+    CORANK_ASSIGN_OR_RETURN(column.validity, CheckArray(true, message.validity(), validity, ArrayUse::kMoved, places));
+    CORANK_RETURN_IF_ERROR(CheckValidity(*column.validity, validity, column));
   }
   return column;
 }
@@ -55,18 +98,23 @@ int64_t MostStringBytes(const ColumnSortOperation::Column& column, int64_t rows)
 absl::Status PlaceColumn(const v1::KeyColumn& message, const std::string& path, bool wanted, int64_t rows,
                          Places& places, ColumnSortOperation::Column& column, int64_t& inline_bytes) {
   const std::string data_path = path + ".data_destination", offsets_path = path + ".offsets_destination";
+  const std::string validity_path = path + ".validity_destination";
   column.result_count = wanted && column.offsets ? MostStringBytes(column, rows) : rows;
   CORANK_ASSIGN_OR_RETURN(column.data_target, PlaceResult(message.data_destination(), {data_path}, column.result_count,
                                                           wanted ? column.data.element_bytes : 0, places));
   const bool with_offsets = wanted && column.offsets;
   CORANK_ASSIGN_OR_RETURN(column.offsets_target, PlaceResult(message.offsets_destination(), {offsets_path}, rows + 1,
                                                              with_offsets ? sizeof(int64_t) : 0, places));
+  const bool with_validity = wanted && column.validity;
+  CORANK_ASSIGN_OR_RETURN(column.validity_target, PlaceResult(message.validity_destination(), {validity_path},
+                                                              ValidityBytes(rows), with_validity ? 1 : 0, places));
   if (!wanted) return absl::OkStatus();
   inline_bytes += kColumnOverheadBytes;
   if (IsInline(message.data_destination())) inline_bytes += column.result_count * column.data.element_bytes;
   if (with_offsets && IsInline(message.offsets_destination())) {
     inline_bytes += (rows + 1) * static_cast<int64_t>(sizeof(int64_t));
   }
+  if (with_validity && IsInline(message.validity_destination())) inline_bytes += ValidityBytes(rows);
   return absl::OkStatus();
 }
 

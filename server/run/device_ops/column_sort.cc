@@ -7,7 +7,8 @@
 
 namespace corank {
 
-// The results are, for each column, its data and, for strings, its offsets; then the values and the indices.
+// The results are, for each column, its data, its offsets (of strings) and its validity (if it has one); then the
+// values and the indices.
 ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), columns_(spec_.columns.size()) {
   args_.columns = columns_.data();
   args_.column_count = static_cast<int32_t>(columns_.size());
@@ -19,6 +20,8 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
     const Column& from = spec_.columns[i];
     KeyColumn& column = columns_[i];
     column.order = from.order;
+    column.nulls = from.nulls;
+    column.nans = from.nans;
     if (from.offsets) {
       column.kind = ColumnKind::kStrings;
       column.data_bytes = from.data.size_bytes();
@@ -32,12 +35,17 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
     }
     AddInput(from.data, &column.data);
     AddInput(from.offsets, &column.offsets);
+    AddInput(from.validity, &column.validity);
     if (!spec_.want_columns) continue;
     AddResult({ResultRole::kColumnData, from.data.type, from.data.element_bytes, from.result_count, from.data_target},
               &column.data_out);
     if (from.offsets) {
       AddResult({ResultRole::kColumnOffsets, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), count + 1, from.offsets_target},
                 &column.offsets_out);
+    }
+    if (from.validity) {
+      AddResult({ResultRole::kColumnValidity, v1::ELEMENT_TYPE_UINT8, 1, ValidityBytes(count), from.validity_target},
+                &column.validity_out);
     }
   }
   if (spec_.values) {

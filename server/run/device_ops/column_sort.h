@@ -18,9 +18,12 @@ class ColumnSortOperation final : public PhasedOperation {
   struct Column {
     Operand data;
     std::optional<Operand> offsets;  // of variable-length strings
+    std::optional<Operand> validity;
     Order order = Order::kAscending;
+    NullOrder nulls = NullOrder::kLast;
+    NanOrder nans = NanOrder::kGreatest;
     int64_t result_count = 0;  // elements of `data` in the result; an upper bound for strings
-    std::shared_ptr<ResultTarget> data_target = nullptr, offsets_target = nullptr;
+    std::shared_ptr<ResultTarget> data_target = nullptr, offsets_target = nullptr, validity_target = nullptr;
 
     int64_t rows() const { return offsets ? std::max<int64_t>(0, offsets->count - 1) : data.count; }
     // Whether rows() is known yet.

@@ -32,6 +32,7 @@ from corank._errors import (
     Unimplemented,
 )
 from corank._kept import StoredArray, StoredArrays
+from corank._nulls import Nullable
 from corank._options import CallOptions, ConnectOptions, connect_options
 from corank._progress import Progress
 from corank._regions import SharedArray
@@ -57,6 +58,7 @@ __all__ = [
     "InvalidArgument",
     "LoadBalance",
     "NotFound",
+    "Nullable",
     "Pending",
     "PermissionDenied",
     "Progress",

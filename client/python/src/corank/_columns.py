@@ -13,13 +13,23 @@ from corank import _conversion as conversion
 from corank._conversion import Keys
 from corank._elements import MAX_RECORD_BYTES, Dlpack, OnGpu, RemoteArray, whole
 from corank._errors import Internal, InvalidArgument
+from corank._nulls import NAN_ORDERS, NULL_ORDERS, Nullable, NullForm, nulls_of, validity_of
+from corank._options import choice
 from corank._task import Output
 from corank._wire import OutgoingArray, OutgoingMessage
 from corank.v1 import array_pb2
 from corank.v1 import operators_pb2 as operators
 
 KeyColumn = Union[
-    NDArray[Any], Sequence[bytes], Sequence[str], Sequence[int], Sequence[float], RemoteArray, OnGpu, Dlpack
+    NDArray[Any],
+    Nullable,
+    Sequence[Union[bytes, None]],
+    Sequence[Union[str, None]],
+    Sequence[int],
+    Sequence[float],
+    RemoteArray,
+    OnGpu,
+    Dlpack,
 ]
 """The types of a column; see Client.sort_columns."""
 
@@ -48,6 +58,7 @@ class Column(NamedTuple):
     strings: type[bytes] | type[str] | None  # of a list of strings, what they are
     is_shifted: bool  # of dates and times; see Keys
     text: Text | None  # of an array of NumPy's strings
+    null_form: NullForm | None  # of a column that may have nulls
 
 
 def _strings(path: str, strings: Sequence[Any], kind: type[Any]) -> list[OutgoingArray]:
@@ -91,56 +102,85 @@ def text_of(array: NDArray[Any]) -> Text | None:
     return Text(big.view(f"V{big.dtype.itemsize}"), array.dtype.newbyteorder("="))
 
 
+class Order(NamedTuple):
+    """How rows compare in columns: in all of them, or in each."""
+
+    descending: bool | Sequence[bool] = False
+    nulls: Any = "last"
+    nan: Any = "greatest"
+
+
+def _of_each(option: str, given: Any, columns: int, single: type[Any] | tuple[type[Any], ...]) -> list[Any]:
+    """An option of each column.
+
+    Raises:
+        InvalidArgument: there are not as many as columns.
+    """
+    each = [given] * columns if isinstance(given, single) else list(given)
+    if len(each) != columns:
+        raise InvalidArgument(f"{option}: {len(each)} for {columns} columns", field="key_columns")
+    return each
+
+
 def columns_request(
-    columns: Sequence[KeyColumn], descending: bool | Sequence[bool], algorithm: Any, limit: int | None
+    columns: Sequence[KeyColumn], order: Order, algorithm: Any, limit: int | None
 ) -> tuple[operators.SortRequest, list[Column]]:
     """A Sort request without its columns, and these.
 
     Raises:
         TypeError: a column has no order that corank knows, or the limit is no integer.
-        InvalidArgument: there are no columns, or not as many directions.
+        InvalidArgument: there are no columns, or not as many directions or places of nulls.
     """
     limit = None if limit is None else whole("limit", limit)
     if len(columns) == 0:
         raise InvalidArgument("columns: at least one is needed", field="key_columns")
-    directions = [descending] * len(columns) if isinstance(descending, (bool, np.bool_)) else list(descending)
-    if len(directions) != len(columns):
-        raise InvalidArgument(
-            f"descending: {len(directions)} directions for {len(columns)} columns", field="key_columns"
-        )
+    directions = _of_each("descending", order.descending, len(columns), (bool, np.bool_))
+    nulls = [choice("nulls", each, NULL_ORDERS) for each in _of_each("nulls", order.nulls, len(columns), str)]
+    nans = [choice("nan", each, NAN_ORDERS) for each in _of_each("nan", order.nan, len(columns), str)]
     out = []
     for at, column in enumerate(columns):
-        path = f"key_columns[{at}]"
-        kind = None
-        if isinstance(column, (list, tuple)):
-            kind = type(column[0]) if len(column) > 0 else str
-        strings: type[bytes] | type[str] | None = kind if kind in (bytes, str) else None
-        text, is_shifted = None, False
-        if strings is None and conversion.remote(column) is None:
-            column = conversion.one_dimensional(path, column)
-            text = text_of(column)
-            if text is not None and isinstance(text.column, list):
-                strings = bytes if column.dtype.kind == "S" else str
-            column = column if text is None else text.column
-        if strings is not None:
-            parts, dtype = _strings(path, list(column), strings), np.dtype(np.uint8)  # type: ignore[arg-type]
-        else:
-            part, dtype, is_shifted = _fixed(path, column)
-            parts = [part]
-        order = operators.SORT_ORDER_DESCENDING if directions[at] else operators.SORT_ORDER_ASCENDING
-        message = operators.KeyColumn(order=order)
-        if parts[-1].length is None:
-            raise InvalidArgument(f"{path}: its number of rows is not known before the answer", field=path)
-        rows = parts[-1].header.count - (strings is not None)
-        count = rows if limit is None else max(0, min(limit, rows))
-        # The answer decides which strings a limit leaves, and so how many bytes.
-        data_count = count if strings is None else parts[0].header.count if count == rows else None
-        type_ = parts[0].header.type
-        outputs = [Output(f"{path}.data", message, "data_destination", dtype, data_count, element_type=type_)]
-        if strings is not None:
-            outputs.append(Output(f"{path}.offsets", message, "offsets_destination", np.dtype("<i8"), count + 1))
-        out.append(Column(OutgoingMessage("key_columns", message, parts), outputs, rows, strings, is_shifted, text))
+        direction = operators.SORT_ORDER_DESCENDING if directions[at] else operators.SORT_ORDER_ASCENDING
+        message = operators.KeyColumn(order=direction, nulls=nulls[at], nans=nans[at])
+        out.append(_column(f"key_columns[{at}]", column, message, limit))
     return operators.SortRequest(algorithm=algorithm, limit=limit), out
+
+
+def _column(path: str, given: KeyColumn, message: operators.KeyColumn, limit: int | None) -> Column:
+    column, mask, null_form = nulls_of(path, given)
+    kind = None
+    if isinstance(column, (list, tuple)):
+        kind = type(column[0]) if len(column) > 0 else str
+    strings: type[bytes] | type[str] | None = kind if kind in (bytes, str) else None
+    text, is_shifted = None, False
+    if strings is None and conversion.remote(column) is None:
+        column = conversion.one_dimensional(path, column)
+        text = text_of(column)
+        if text is not None and isinstance(text.column, list):
+            strings = bytes if column.dtype.kind == "S" else str
+        column = column if text is None else text.column
+    if strings is not None:
+        parts, dtype = _strings(path, list(column), strings), np.dtype(np.uint8)
+    else:
+        part, dtype, is_shifted = _fixed(path, column)
+        parts = [part]
+    if parts[-1].length is None:
+        raise InvalidArgument(f"{path}: its number of rows is not known before the answer", field=path)
+    rows = parts[-1].header.count - (strings is not None)
+    count = rows if limit is None else max(0, min(limit, rows))
+    # The answer decides which strings a limit leaves, and so how many bytes.
+    data_count = count if strings is None else parts[0].header.count if count == rows else None
+    type_ = parts[0].header.type
+    outputs = [Output(f"{path}.data", message, "data_destination", dtype, data_count, element_type=type_)]
+    if strings is not None:
+        outputs.append(Output(f"{path}.offsets", message, "offsets_destination", np.dtype("<i8"), count + 1))
+    if mask is not None:
+        bitmap = validity_of(path, mask, rows)
+        parts.append(conversion.outgoing("validity", bitmap, array_pb2.ELEMENT_TYPE_UINT8))
+        outputs.append(
+            Output(f"{path}.validity", message, "validity_destination", np.dtype(np.uint8), (count + 7) // 8)
+        )
+    whole_part = OutgoingMessage("key_columns", message, parts)
+    return Column(whole_part, outputs, rows, strings, is_shifted, text, null_form)
 
 
 def unpack(data: NDArray[Any], offsets: NDArray[Any], kind: type[bytes] | type[str]) -> list[bytes] | list[str]:
@@ -158,15 +198,18 @@ def unpack(data: NDArray[Any], offsets: NDArray[Any], kind: type[bytes] | type[s
 
 def sorted_columns(columns: Sequence[Column], results: Sequence[Any]) -> list[Any]:
     """The results of the columns' outputs, each in the form in which its column was given."""
-    out: list[Any] = []
     left = iter(results)
-    for column in columns:
-        data = next(left)
-        found: Any = data
-        if column.strings is not None:
-            offsets = next(left)
-            found = (data, offsets) if isinstance(data, RemoteArray) else unpack(data, offsets, column.strings)
-        elif column.is_shifted:
-            found = conversion.restored(data)
-        out.append(found if column.text is None else column.text.restored(found))
-    return out
+    return [_sorted_column(column, [next(left) for _ in column.outputs]) for column in columns]
+
+
+def _sorted_column(column: Column, results: list[Any]) -> Any:
+    if isinstance(results[0], RemoteArray):
+        return results[0] if len(results) == 1 else tuple(results)
+    found: Any = results[0]
+    if column.strings is not None:
+        found = unpack(found, results[1], column.strings)
+    elif column.is_shifted:
+        found = conversion.restored(found)
+    if column.text is not None:
+        found = column.text.restored(found)
+    return found if column.null_form is None else column.null_form(found, results[-1])

@@ -25,7 +25,7 @@ def array_of(field: str, given: Any) -> NDArray[Any]:
     """
     if isinstance(given, np.ndarray):
         if isinstance(given, MaskedArray):
-            raise TypeError(f"{field}: masked arrays lose their mask; pass array.compressed() or array.filled(value)")
+            raise TypeError(f"{field}: masked arrays lose their mask; use `sort_columns`, or pass array.compressed()")
         return _checked(field, given)
     library = type(given).__module__.partition(".")[0]
     _refuse(field, given)

@@ -11,10 +11,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from corank import _conversion as conversion
 from corank import _errors as errors
-from corank._columns import KeyColumn, columns_request, sorted_columns
+from corank._columns import KeyColumn, Order, columns_request, sorted_columns
 from corank._conversion import Keys
 from corank._elements import Input, whole
 from corank._elements import index_dtype as server_index_dtype
+from corank._nulls import NanOrder, NullOrder
 from corank._options import MERGE_ALGORITHMS, SORT_ALGORITHMS, CallOptions, choice
 from corank._task import A, Operators, Output, Task, one, pair
 from corank._wire import Part
@@ -124,7 +125,7 @@ def _sorting_text(
     for option, given in (("segments", segments), ("dtype", dtype)):
         if given is not None:
             raise TypeError(f"{option}: not for strings")
-    request, columns = columns_request([keys], descending, algorithm, limit)
+    request, columns = columns_request([keys], Order(descending), algorithm, limit)
     (column,) = columns
     count = column.rows if limit is None else max(0, min(limit, column.rows))
 
@@ -314,6 +315,8 @@ class OrderedOperators(Operators[A]):
         columns: Sequence[KeyColumn],
         *,
         descending: bool | Sequence[bool] = False,
+        nulls: NullOrder | Sequence[NullOrder] = "last",
+        nan: NanOrder | Sequence[NanOrder] = "greatest",
         algorithm: SortAlgorithm = "auto",
         limit: int | None = None,
         index_dtype: DTypeLike | None = np.intp,
@@ -324,6 +327,8 @@ class OrderedOperators(Operators[A]):
         Args:
             columns: as for `sort_columns`.
             descending: greatest first, in all columns or, as a sequence, in each.
+            nulls: as for `sort_columns`.
+            nan: as for `sort_columns`.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
             limit: return only the first `limit` rows of the order.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
@@ -337,7 +342,7 @@ class OrderedOperators(Operators[A]):
             array([1, 2, 0])
         """
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-        request, found = columns_request(columns, descending, number, limit)
+        request, found = columns_request(columns, Order(descending, nulls, nan), number, limit)
         request.output = operators.SORT_OUTPUT_INDICES
         parts = [column.part for column in found]
         rows = found[0].rows

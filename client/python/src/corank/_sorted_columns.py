@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from corank import _conversion as conversion
-from corank._columns import Column, KeyColumn, columns_request, sorted_columns
+from corank._columns import Column, KeyColumn, Order, columns_request, sorted_columns
 from corank._elements import Input
+from corank._nulls import NanOrder, NullOrder
 from corank._options import SORT_ALGORITHMS, CallOptions, choice
 from corank._ordered import SortAlgorithm, indices_output
 from corank._task import A, Operators, Output, Task
@@ -30,6 +31,8 @@ class ColumnOperators(Operators[A]):
         *,
         values: Input | None = None,
         descending: bool | Sequence[bool] = False,
+        nulls: NullOrder | Sequence[NullOrder] = "last",
+        nan: NanOrder | Sequence[NanOrder] = "greatest",
         algorithm: SortAlgorithm = "auto",
         limit: int | None = None,
         **options: Unpack[CallOptions],
@@ -39,26 +42,33 @@ class ColumnOperators(Operators[A]):
         Args:
             columns: 1 to 16 columns of n rows. A column is an array as for `sort`; an array of byte strings of one
                 width (dtype "S" or "V"), compared byte by byte; or a list or tuple of bytes or of str, of any lengths,
-                compared as in Python.
+                compared as in Python. A column with nulls is a masked array of NumPy, a list or tuple of strings with
+                None among them, or corank.Nullable(values, mask).
             values: shape (n,), one value for each row, as for `sort`.
             descending: greatest first, in all columns or, as a sequence, in each.
+            nulls: the end of the order at which nulls lie, also of a descending column: "last" or "first". One for all
+                columns, or one for each.
+            nan: the place of NaNs: "greatest", greater than all numbers, as polars does; "beside_null", between the
+                numbers and the nulls, also of a descending column, as Arrow does; or "null", among the nulls, as pandas
+                does. The latter two follow `nulls` in columns without nulls too. One for all columns, or one for each.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
             limit: return only the first `limit` rows of the order.
                 Strings in shared memory (out=) then need room for limit times the longest one, or for all of them if
                 that is less.
             **options: see CallOptions. A list of strings is two results for out= and keep=: the joined bytes (uint8),
-                and where each string begins and the last one ends (int64).
+                and where each string begins and the last one ends (int64). A column with nulls is one result more,
+                its validity: a bitmap (uint8) as in Apache Arrow.
 
         Returns:
             The list of sorted columns, each in the form in which it was given, or with values a pair (columns, values).
-            A list of strings that keep= keeps is a pair of handles.
+            A list of strings or a column with nulls that keep= keeps is a tuple of handles.
 
         Examples:
             >>> client.sort_columns([["b", "a", "b"], [2, 3, 1]])
             [['a', 'b', 'b'], array([3, 1, 2])]
         """
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-        request, found = columns_request(columns, descending, number, limit)
+        request, found = columns_request(columns, Order(descending, nulls, nan), number, limit)
         request.output = operators.SORT_OUTPUT_KEYS
         if values is None:
             return self._sort_columns(request, found, [], [], options)
@@ -73,6 +83,8 @@ class ColumnOperators(Operators[A]):
         columns: Sequence[KeyColumn],
         *,
         descending: bool | Sequence[bool] = False,
+        nulls: NullOrder | Sequence[NullOrder] = "last",
+        nan: NanOrder | Sequence[NanOrder] = "greatest",
         algorithm: SortAlgorithm = "auto",
         limit: int | None = None,
         index_dtype: DTypeLike | None = np.intp,
@@ -83,6 +95,8 @@ class ColumnOperators(Operators[A]):
         Args:
             columns: as for `sort_columns`.
             descending: greatest first, in all columns or, as a sequence, in each.
+            nulls: as for `sort_columns`.
+            nan: as for `sort_columns`.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
             limit: return only the first `limit` rows of the order.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
@@ -96,7 +110,7 @@ class ColumnOperators(Operators[A]):
             ([['a', 'b', 'b'], array([3, 1, 2])], array([1, 2, 0]))
         """
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-        request, found = columns_request(columns, descending, number, limit)
+        request, found = columns_request(columns, Order(descending, nulls, nan), number, limit)
         request.output = operators.SORT_OUTPUT_KEYS_AND_INDICES
         rows = found[0].rows
         count = rows if limit is None else min(limit, rows)

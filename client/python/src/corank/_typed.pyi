@@ -16,6 +16,7 @@ from corank._columns import KeyColumn
 from corank._elements import Dlpack, Input, OnGpu, RemoteArray
 from corank._groups import GroupArrangement, GroupResult
 from corank._kept import StoredArray
+from corank._nulls import NanOrder, NullOrder
 from corank._options import CallOptions, ChainOptions
 from corank._ordered import MergeAlgorithm, SortAlgorithm
 from corank._results import Groups, LoadBalance
@@ -40,6 +41,8 @@ class SortOptions(ChainOptions, total=False):
 
 class RowOptions(ChainOptions, total=False):
     descending: bool | Sequence[bool]
+    nulls: NullOrder | Sequence[NullOrder]
+    nan: NanOrder | Sequence[NanOrder]
     algorithm: SortAlgorithm
     limit: int | None
 

@@ -11,8 +11,8 @@ use std::{
 };
 
 use corank::{
-    Array, Client, Column, ConnectOptions, Error, GroupInput, GroupOutput, Health, Link, Place, Priority, Progress,
-    Request, SetOperation, Stats,
+    Array, Client, Column, ConnectOptions, Error, GroupInput, GroupOutput, Health, Link, NanOrder, Place, Priority,
+    Progress, Request, SetOperation, Stats,
 };
 use serde_json::{json, Map, Value};
 
@@ -158,7 +158,7 @@ fn request<'a>(
             check(given, &["columns", "values", "output", "limit"]);
             let mut columns = vec![];
             for (at, column) in given["columns"].as_array().expect("columns").iter().enumerate() {
-                check(column, &["data", "offsets", "order"]);
+                check(column, &["data", "offsets", "validity", "order", "nulls", "nans"]);
                 let part = |name: &str| source.array(&format!("{path}.columns.{at}.{name}"), &column[name]);
                 let mut made = match column.get("offsets") {
                     Some(_) => Column::strings(part("data")?, part("offsets")?),
@@ -167,6 +167,17 @@ fn request<'a>(
                 if column["order"] == "descending" {
                     made = made.descending();
                 }
+                if column.get("validity").is_some() {
+                    made = made.validity(part("validity")?);
+                }
+                if column["nulls"] == "first" {
+                    made = made.nulls_first();
+                }
+                made = match column["nans"].as_str() {
+                    Some("beside_nulls") => made.nans(NanOrder::BesideNulls),
+                    Some("as_nulls") => made.nans(NanOrder::AsNulls),
+                    _ => made,
+                };
                 columns.push(made);
             }
             if given["output"] == "indices" {
@@ -390,6 +401,8 @@ fn results(found: &Named, digest: bool) -> Value {
             columns.push(json!({"data": value}));
         } else if name.ends_with(".offsets") {
             columns.last_mut().expect("data come first")["offsets"] = value;
+        } else if name.ends_with(".validity") {
+            columns.last_mut().expect("data come first")["validity"] = value;
         } else {
             all.insert(short(name), value);
         }

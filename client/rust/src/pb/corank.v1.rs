@@ -305,17 +305,37 @@ pub struct KeyColumn {
     /// The destination of the offsets of the sorted strings. Default: inline.
     #[prost(message, optional, tag = "5")]
     pub offsets_destination: ::core::option::Option<Destination>,
+    /// Set if rows may be null. UINT8, a bitmap as in Apache Arrow: row i is null if bit i % 8 of byte i / 8 is 0, where
+    /// bit 0 is the least significant one. One byte for each 8 rows, or part of 8; bits after the last row mean nothing.
+    /// Null rows are equal, whatever `data` holds for them. A null string still has offsets. Default: no row is null.
+    #[prost(message, optional, tag = "6")]
+    pub validity: ::core::option::Option<Array>,
+    /// The end of the order at which null rows lie. Default: last.
+    #[prost(enumeration = "NullOrder", tag = "7")]
+    pub nulls: i32,
+    /// The place of NaNs. `nulls` decides it too, also without `validity`: with NAN_ORDER_AS_NULLS, for instance, NaNs lie
+    /// where nulls would. Without effect unless rows are floating-point numbers. Default: greater than all numbers.
+    #[prost(enumeration = "NanOrder", tag = "8")]
+    pub nans: i32,
+    /// The destination of the sorted validity. Default: inline. Not allowed without `validity`.
+    #[prost(message, optional, tag = "9")]
+    pub validity_destination: ::core::option::Option<Destination>,
 }
 /// One column of a sorted key.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct SortedColumn {
-    /// The rows in order. They have the type of the request's column and, without `limit`, as many bytes.
+    /// The rows in order. They have the type of the request's column and, without `limit`, as many bytes. Null rows keep
+    /// the bytes that they had in the request.
     #[prost(message, optional, tag = "1")]
     pub data: ::core::option::Option<Array>,
     /// INT64, one more than there are rows: sorted string i is data\[offsets\[i\], offsets\[i+1\]). The first offset is 0.
     /// Unset unless the column holds byte strings of variable length.
     #[prost(message, optional, tag = "2")]
     pub offsets: ::core::option::Option<Array>,
+    /// UINT8, the bitmap of the rows in order, as KeyColumn.validity. Bits after the last row are 0. Unset unless the
+    /// request has a validity for the column.
+    #[prost(message, optional, tag = "3")]
+    pub validity: ::core::option::Option<Array>,
 }
 /// Sorts keys, alone or with values, whole or by segments. Stable.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -863,6 +883,76 @@ impl SearchBound {
             "SEARCH_BOUND_UNSPECIFIED" => Some(Self::Unspecified),
             "SEARCH_BOUND_LOWER" => Some(Self::Lower),
             "SEARCH_BOUND_UPPER" => Some(Self::Upper),
+            _ => None,
+        }
+    }
+}
+/// The end of the order at which the null rows of a key column lie. Descending order does not turn it round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum NullOrder {
+    /// The default: as NULL_ORDER_LAST.
+    Unspecified = 0,
+    /// Nulls come after all other rows.
+    Last = 1,
+    /// Nulls come before all other rows.
+    First = 2,
+}
+impl NullOrder {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "NULL_ORDER_UNSPECIFIED",
+            Self::Last => "NULL_ORDER_LAST",
+            Self::First => "NULL_ORDER_FIRST",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "NULL_ORDER_UNSPECIFIED" => Some(Self::Unspecified),
+            "NULL_ORDER_LAST" => Some(Self::Last),
+            "NULL_ORDER_FIRST" => Some(Self::First),
+            _ => None,
+        }
+    }
+}
+/// The place of the NaNs of a floating-point key column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum NanOrder {
+    /// The default: as NAN_ORDER_GREATEST.
+    Unspecified = 0,
+    /// Greater than all numbers: after them in ascending order, and before them in descending order, as in Sort.
+    Greatest = 1,
+    /// Between the numbers and the nulls, in either order of the column.
+    BesideNulls = 2,
+    /// Among the nulls, which they equal.
+    AsNulls = 3,
+}
+impl NanOrder {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "NAN_ORDER_UNSPECIFIED",
+            Self::Greatest => "NAN_ORDER_GREATEST",
+            Self::BesideNulls => "NAN_ORDER_BESIDE_NULLS",
+            Self::AsNulls => "NAN_ORDER_AS_NULLS",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "NAN_ORDER_UNSPECIFIED" => Some(Self::Unspecified),
+            "NAN_ORDER_GREATEST" => Some(Self::Greatest),
+            "NAN_ORDER_BESIDE_NULLS" => Some(Self::BesideNulls),
+            "NAN_ORDER_AS_NULLS" => Some(Self::AsNulls),
             _ => None,
         }
     }

@@ -103,6 +103,28 @@ export enum SearchBound {
   SEARCH_BOUND_UPPER = 2,
 }
 
+/** The end of the order at which the null rows of a key column lie. Descending order does not turn it round. */
+export enum NullOrder {
+  /** NULL_ORDER_UNSPECIFIED - The default: as NULL_ORDER_LAST. */
+  NULL_ORDER_UNSPECIFIED = 0,
+  /** NULL_ORDER_LAST - Nulls come after all other rows. */
+  NULL_ORDER_LAST = 1,
+  /** NULL_ORDER_FIRST - Nulls come before all other rows. */
+  NULL_ORDER_FIRST = 2,
+}
+
+/** The place of the NaNs of a floating-point key column. */
+export enum NanOrder {
+  /** NAN_ORDER_UNSPECIFIED - The default: as NAN_ORDER_GREATEST. */
+  NAN_ORDER_UNSPECIFIED = 0,
+  /** NAN_ORDER_GREATEST - Greater than all numbers: after them in ascending order, and before them in descending order, as in Sort. */
+  NAN_ORDER_GREATEST = 1,
+  /** NAN_ORDER_BESIDE_NULLS - Between the numbers and the nulls, in either order of the column. */
+  NAN_ORDER_BESIDE_NULLS = 2,
+  /** NAN_ORDER_AS_NULLS - Among the nulls, which they equal. */
+  NAN_ORDER_AS_NULLS = 3,
+}
+
 /** The order in which waiting requests start. */
 export enum Priority {
   /** PRIORITY_UNSPECIFIED - The default: as PRIORITY_NORMAL. */
@@ -218,12 +240,34 @@ export interface KeyColumn {
     | Destination
     | undefined;
   /** The destination of the offsets of the sorted strings. Default: inline. */
-  offsetsDestination: Destination | undefined;
+  offsetsDestination:
+    | Destination
+    | undefined;
+  /**
+   * Set if rows may be null. UINT8, a bitmap as in Apache Arrow: row i is null if bit i % 8 of byte i / 8 is 0, where
+   * bit 0 is the least significant one. One byte for each 8 rows, or part of 8; bits after the last row mean nothing.
+   * Null rows are equal, whatever `data` holds for them. A null string still has offsets. Default: no row is null.
+   */
+  validity?:
+    | Array
+    | undefined;
+  /** The end of the order at which null rows lie. Default: last. */
+  nulls: NullOrder;
+  /**
+   * The place of NaNs. `nulls` decides it too, also without `validity`: with NAN_ORDER_AS_NULLS, for instance, NaNs lie
+   * where nulls would. Without effect unless rows are floating-point numbers. Default: greater than all numbers.
+   */
+  nans: NanOrder;
+  /** The destination of the sorted validity. Default: inline. Not allowed without `validity`. */
+  validityDestination: Destination | undefined;
 }
 
 /** One column of a sorted key. */
 export interface SortedColumn {
-  /** The rows in order. They have the type of the request's column and, without `limit`, as many bytes. */
+  /**
+   * The rows in order. They have the type of the request's column and, without `limit`, as many bytes. Null rows keep
+   * the bytes that they had in the request.
+   */
   data:
     | Array
     | undefined;
@@ -231,7 +275,14 @@ export interface SortedColumn {
    * INT64, one more than there are rows: sorted string i is data[offsets[i], offsets[i+1]). The first offset is 0.
    * Unset unless the column holds byte strings of variable length.
    */
-  offsets?: Array | undefined;
+  offsets?:
+    | Array
+    | undefined;
+  /**
+   * UINT8, the bitmap of the rows in order, as KeyColumn.validity. Bits after the last row are 0. Unset unless the
+   * request has a validity for the column.
+   */
+  validity?: Array | undefined;
 }
 
 /** Sorts keys, alone or with values, whole or by segments. Stable. */
@@ -904,7 +955,17 @@ export const RequestStats: MessageFns<RequestStats> = {
 };
 
 function createBaseKeyColumn(): KeyColumn {
-  return { data: undefined, offsets: undefined, order: 0, dataDestination: undefined, offsetsDestination: undefined };
+  return {
+    data: undefined,
+    offsets: undefined,
+    order: 0,
+    dataDestination: undefined,
+    offsetsDestination: undefined,
+    validity: undefined,
+    nulls: 0,
+    nans: 0,
+    validityDestination: undefined,
+  };
 }
 
 export const KeyColumn: MessageFns<KeyColumn> = {
@@ -923,6 +984,18 @@ export const KeyColumn: MessageFns<KeyColumn> = {
     }
     if (message.offsetsDestination !== undefined) {
       Destination.encode(message.offsetsDestination, writer.uint32(42).fork()).join();
+    }
+    if (message.validity !== undefined) {
+      Array.encode(message.validity, writer.uint32(50).fork()).join();
+    }
+    if (message.nulls !== 0) {
+      writer.uint32(56).int32(message.nulls);
+    }
+    if (message.nans !== 0) {
+      writer.uint32(64).int32(message.nans);
+    }
+    if (message.validityDestination !== undefined) {
+      Destination.encode(message.validityDestination, writer.uint32(74).fork()).join();
     }
     return writer;
   },
@@ -980,6 +1053,38 @@ export const KeyColumn: MessageFns<KeyColumn> = {
             message.offsetsDestination = Destination.decode(reader, reader.uint32());
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.validity = Array.decode(reader, reader.uint32());
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.nulls = reader.int32() as any;
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.nans = reader.int32() as any;
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.validityDestination = Destination.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1008,12 +1113,20 @@ export const KeyColumn: MessageFns<KeyColumn> = {
     message.offsetsDestination = (object.offsetsDestination !== undefined && object.offsetsDestination !== null)
       ? Destination.fromPartial(object.offsetsDestination)
       : undefined;
+    message.validity = (object.validity !== undefined && object.validity !== null)
+      ? Array.fromPartial(object.validity)
+      : undefined;
+    message.nulls = object.nulls ?? 0;
+    message.nans = object.nans ?? 0;
+    message.validityDestination = (object.validityDestination !== undefined && object.validityDestination !== null)
+      ? Destination.fromPartial(object.validityDestination)
+      : undefined;
     return message;
   },
 };
 
 function createBaseSortedColumn(): SortedColumn {
-  return { data: undefined, offsets: undefined };
+  return { data: undefined, offsets: undefined, validity: undefined };
 }
 
 export const SortedColumn: MessageFns<SortedColumn> = {
@@ -1023,6 +1136,9 @@ export const SortedColumn: MessageFns<SortedColumn> = {
     }
     if (message.offsets !== undefined) {
       Array.encode(message.offsets, writer.uint32(18).fork()).join();
+    }
+    if (message.validity !== undefined) {
+      Array.encode(message.validity, writer.uint32(26).fork()).join();
     }
     return writer;
   },
@@ -1056,6 +1172,14 @@ export const SortedColumn: MessageFns<SortedColumn> = {
             message.offsets = Array.decode(reader, reader.uint32());
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.validity = Array.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1076,6 +1200,9 @@ export const SortedColumn: MessageFns<SortedColumn> = {
     message.data = (object.data !== undefined && object.data !== null) ? Array.fromPartial(object.data) : undefined;
     message.offsets = (object.offsets !== undefined && object.offsets !== null)
       ? Array.fromPartial(object.offsets)
+      : undefined;
+    message.validity = (object.validity !== undefined && object.validity !== null)
+      ? Array.fromPartial(object.validity)
       : undefined;
     return message;
   },

@@ -1,5 +1,6 @@
 package io.github.corank;
 
+import io.github.corank.v1.NullOrder;
 import io.github.corank.v1.SortOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -9,17 +10,34 @@ import java.util.Objects;
 public final class Column {
   private final Input data;
   private final Input offsets;
+  private final Input validity;
   private final SortOrder order;
+  private final NullOrder nulls;
+  private final NanOrder nans;
 
-  private Column(Input data, Input offsets, SortOrder order) {
+  private Column(
+      Input data, Input offsets, Input validity, SortOrder order, NullOrder nulls, NanOrder nans) {
     this.data = Objects.requireNonNull(data, "data");
     this.offsets = offsets;
+    this.validity = validity;
     this.order = order;
+    this.nulls = nulls;
+    this.nans = nans;
+  }
+
+  private static Column made(Input data, Input offsets) {
+    return new Column(
+        data,
+        offsets,
+        null,
+        SortOrder.SORT_ORDER_ASCENDING,
+        NullOrder.NULL_ORDER_LAST,
+        NanOrder.GREATEST);
   }
 
   /** A column of numbers, or of records, which compare as unsigned bytes. */
   public static Column of(Input data) {
-    return new Column(data, null, SortOrder.SORT_ORDER_ASCENDING);
+    return made(data, null);
   }
 
   /** A column of strings, which compare as their UTF-8 bytes do: by code point. */
@@ -51,13 +69,46 @@ public final class Column {
    * @param offsets INT64, one more than there are strings; they rise from 0 to the number of bytes
    */
   public static Column of(Input data, Input offsets) {
-    return new Column(
-        data, Objects.requireNonNull(offsets, "offsets"), SortOrder.SORT_ORDER_ASCENDING);
+    return made(data, Objects.requireNonNull(offsets, "offsets"));
   }
 
   /** The same column, greatest first. */
   public Column descending() {
-    return new Column(data, offsets, SortOrder.SORT_ORDER_DESCENDING);
+    return new Column(data, offsets, validity, SortOrder.SORT_ORDER_DESCENDING, nulls, nans);
+  }
+
+  /**
+   * The same column with nulls. They are equal, whatever the column holds for them, and come last
+   * unless {@link #nullsFirst} is called.
+   *
+   * @param validity UINT8, a bitmap as in Apache Arrow, one byte for each 8 rows or part of 8: row
+   *     i is null if bit i % 8 of byte i / 8 is 0, where bit 0 is the least significant one; see
+   *     {@link #packValidity}
+   */
+  public Column validity(Input validity) {
+    return new Column(
+        data, offsets, Objects.requireNonNull(validity, "validity"), order, nulls, nans);
+  }
+
+  /** The same column with nulls before all other rows, also if it is descending. */
+  public Column nullsFirst() {
+    return new Column(data, offsets, validity, order, NullOrder.NULL_ORDER_FIRST, nans);
+  }
+
+  /** The same column with NaNs at this place. */
+  public Column nans(NanOrder nans) {
+    return new Column(data, offsets, validity, order, nulls, Objects.requireNonNull(nans, "nans"));
+  }
+
+  /** The validity of a column: whether each row is not null. */
+  public static Elements packValidity(boolean... valid) {
+    byte[] packed = new byte[(valid.length + 7) / 8];
+    for (int i = 0; i < valid.length; ++i) {
+      if (valid[i]) {
+        packed[i / 8] |= (byte) (1 << i % 8);
+      }
+    }
+    return Elements.of(ElementType.UINT8, packed);
   }
 
   Input data() {
@@ -68,8 +119,21 @@ public final class Column {
     return offsets;
   }
 
+  /** Null: no row is null. */
+  Input validity() {
+    return validity;
+  }
+
   SortOrder order() {
     return order;
+  }
+
+  NullOrder nulls() {
+    return nulls;
+  }
+
+  NanOrder nans() {
+    return nans;
   }
 
   long rows() {

@@ -1,6 +1,5 @@
 package io.github.corank;
 
-import io.github.corank.v1.Array;
 import io.github.corank.v1.KeyColumn;
 import io.github.corank.v1.OperationResult;
 import io.github.corank.v1.SortOutput;
@@ -107,10 +106,13 @@ public final class SortColumns extends Operator<SortColumnsResult> {
   private void addColumn(Task task, KeyColumn.Builder message, int at, long count) {
     Column column = columns.get(at);
     String path = "key_columns[" + at + "].";
-    message.setOrder(column.order());
+    message.setOrder(column.order()).setNulls(column.nulls()).setNans(column.nans().wire());
     task.pieces(path + "data", column.data(), message.getDataBuilder());
     if (column.offsets() != null) {
       task.integers(path + "offsets", column.offsets(), message.getOffsetsBuilder());
+    }
+    if (column.validity() != null) {
+      task.pieces(path + "validity", column.validity(), message.getValidityBuilder());
     }
     if (output == SortOutput.SORT_OUTPUT_INDICES) {
       return;
@@ -123,24 +125,30 @@ public final class SortColumns extends Operator<SortColumnsResult> {
         message.getDataDestinationBuilder(),
         column.data(),
         data,
-        found -> sorted(found, at, false));
+        found -> sorted(found, at).getData());
     if (column.offsets() != null) {
       task.outputInPieces(
           path + "offsets",
           message.getOffsetsDestinationBuilder(),
           column.offsets(),
           count < 0 ? -1 : count + 1,
-          found -> sorted(found, at, true));
+          found -> sorted(found, at).getOffsets());
+    }
+    if (column.validity() != null) {
+      task.outputInPieces(
+          path + "validity",
+          message.getValidityDestinationBuilder(),
+          column.validity(),
+          count < 0 ? -1 : (count + 7) / 8,
+          found -> sorted(found, at).getValidity());
     }
   }
 
-  private static Array sorted(OperationResult found, int at, boolean offsets) {
+  private static io.github.corank.v1.SortedColumn sorted(OperationResult found, int at) {
     if (at >= found.getSort().getKeyColumnsCount()) {
       throw new CorankException.Internal("Sort: the server's answer lacks column " + at);
     }
-    return offsets
-        ? found.getSort().getKeyColumns(at).getOffsets()
-        : found.getSort().getKeyColumns(at).getData();
+    return found.getSort().getKeyColumns(at);
   }
 
   @Override
@@ -150,7 +158,9 @@ public final class SortColumns extends Operator<SortColumnsResult> {
     if (output != SortOutput.SORT_OUTPUT_INDICES) {
       for (Column column : columns) {
         Elements data = outputs.get(at++);
-        sorted.add(new SortedColumn(data, column.offsets() == null ? null : outputs.get(at++)));
+        Elements offsets = column.offsets() == null ? null : outputs.get(at++);
+        Elements validity = column.validity() == null ? null : outputs.get(at++);
+        sorted.add(new SortedColumn(data, offsets, validity));
       }
     }
     Elements moved = values == null ? null : outputs.get(at++);

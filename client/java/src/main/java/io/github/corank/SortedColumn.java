@@ -7,11 +7,18 @@ import java.util.List;
 /**
  * One sorted column.
  *
- * @param data the rows in order, or the bytes of all strings
+ * @param data the rows in order, or the bytes of all strings; null rows keep theirs
  * @param offsets where each string begins and the last one ends; null unless the column holds
  *     strings
+ * @param validity which rows are not null, as {@link Column#validity} takes it; null unless the
+ *     column has one
  */
-public record SortedColumn(Elements data, Elements offsets) {
+public record SortedColumn(Elements data, Elements offsets, Elements validity) {
+  /** Whether a row is null. */
+  public boolean isNull(int row) {
+    return validity != null && (validity.byteArray()[row / 8] >> row % 8 & 1) == 0;
+  }
+
   /**
    * The strings in order, decoded as UTF-8.
    *

@@ -20,6 +20,7 @@ import io.github.corank.Merge;
 import io.github.corank.MergeAlgorithm;
 import io.github.corank.MergeResult;
 import io.github.corank.Move;
+import io.github.corank.NanOrder;
 import io.github.corank.Operator;
 import io.github.corank.Scatter;
 import io.github.corank.Search;
@@ -151,7 +152,7 @@ final class Operators {
     List<Column> columns = new ArrayList<>();
     for (JsonElement each : given.getAsJsonArray("columns")) {
       JsonObject column = each.getAsJsonObject();
-      Driver.checkMembers(column, Set.of("data", "offsets", "order"));
+      Driver.checkMembers(column, Set.of("data", "offsets", "validity", "order", "nulls", "nans"));
       Input data = input(column.getAsJsonObject("data"));
       Column made =
           column.has("offsets")
@@ -159,6 +160,16 @@ final class Operators {
               : Column.of(data);
       boolean descending =
           column.has("order") && column.get("order").getAsString().equals("descending");
+      if (column.has("validity")) {
+        made = made.validity(input(column.getAsJsonObject("validity")));
+      }
+      if (column.has("nulls") && column.get("nulls").getAsString().equals("first")) {
+        made = made.nullsFirst();
+      }
+      if (column.has("nans")) {
+        made =
+            made.nans(NanOrder.valueOf(column.get("nans").getAsString().toUpperCase(Locale.ROOT)));
+      }
       columns.add(descending ? made.descending() : made);
     }
     SortColumns made = SortColumns.of(columns);
@@ -361,6 +372,9 @@ final class Operators {
       each.add("data", Arrays.json(column.data(), false, digest));
       if (column.offsets() != null) {
         each.add("offsets", Arrays.json(column.offsets(), false, digest));
+      }
+      if (column.validity() != null) {
+        each.add("validity", Arrays.json(column.validity(), false, digest));
       }
       made.add(each);
     }
