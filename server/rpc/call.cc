@@ -7,6 +7,7 @@
 #include "server/plan/planner.h"
 #include "server/rpc/credentials.h"
 #include "server/rpc/deadline.h"
+#include "server/rpc/early_refusal.h"
 #include "server/rpc/request_id.h"
 #include "server/rpc/request_log.h"
 #include "server/rpc/small_message.h"
@@ -60,6 +61,15 @@ void CallBase::Start(ReceivedMessage message) {
   if (status.ok()) return;  // Done will be, or was, called
   Outcome nothing;
   Reply(status, nothing);
+}
+
+void CallBase::RefuseLate() {
+  environment_.metrics->CountRefusal(Refusal::kLate);
+  replied_ = environment_.clock->Now();
+  record_.code = absl::StatusCode::kDeadlineExceeded;
+  record_.total_ns = Nanoseconds(arrival_, replied_);
+  Observe(record_);
+  call_->Finish(WaitedTooLong());
 }
 
 absl::Status CallBase::CheckSize(size_t bytes) const {
@@ -249,12 +259,24 @@ wire::Sink* UnaryCall::OnMessageBegin(size_t size) {
     Refuse(status);
     return nullptr;
   }
+  size_ = size;
   AllowMessage(size, &call());
   return &receiver_;
 }
 
 void UnaryCall::OnMessage() {
-  is_started_ = true;
+  is_whole_ = true;
+  if (turn_ != nullptr) {  // it was planned to be in time, and has hardly any left
+    is_started_ = true;
+    return Start(receiver_.Take());
+  }
+  Hold();
+  call().AfterReads(size_, [self = std::unique_ptr<UnaryCall, Releaser>(this)] { self->TakeTurn(); });
+}
+
+void UnaryCall::TakeTurn() {
+  if (std::exchange(is_started_, true)) return;
+  if (HasWaitedTooLong(call().head(), environment().clock->Now())) return RefuseLate();
   Start(receiver_.Take());
 }
 
@@ -265,7 +287,7 @@ void UnaryCall::OnHalfClose() {
 
 void UnaryCall::OnCancel(const CallStatus& status) {
   if (std::exchange(is_started_, true)) return Cancel();
-  Refuse(Incomplete(status));
+  Refuse(is_whole_ ? CauseOf(call().head(), status) : Incomplete(status));
 }
 
 void UnaryCall::OnDone() {

@@ -80,6 +80,8 @@ class CallBase : public Completion {
   /// Reads and validates the request and submits it to the queue, or answers at once. Waits only for copies of counts
   /// that lie on a device (Places::Find).
   void Start(ReceivedMessage message);
+  /// Answers instead of Start that the caller's time is nearly over.
+  void RefuseLate();
   /// The caller no longer wants the answer. Send follows nevertheless.
   void Cancel();
   /// The response has left, or cannot.
@@ -170,9 +172,16 @@ class UnaryCall : public wire::Handler, public CallBase {
   void Send(const CallStatus& status, const CallId& id, Bytes response) final;
   // RESOURCE_EXHAUSTED with RetryInfo: the caller should take its earlier answers first.
   absl::Status CheckAnswersTaken() const;
+  struct Releaser {
+    void operator()(UnaryCall* call) const { call->Release(); }
+  };
+  // Starts a call whose message has come, or refuses it if it has waited too long since.
+  void TakeTurn();
 
   MessageReceiver receiver_;
   std::unique_ptr<LargeCalls::Turn> turn_;  // of a large message
+  size_t size_ = 0;                         // of the message
+  bool is_whole_ = false;                   // the message has come
   bool is_started_ = false;                 // or refused
   bool is_answered_ = false;
 };

@@ -2,6 +2,8 @@
 #ifndef CORANK_SERVER_WIRE_CALL_H_
 #define CORANK_SERVER_WIRE_CALL_H_
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -115,6 +117,10 @@ class Call {
   virtual void Finish(CallStatus status, Metadata trailers = {}, std::optional<Bytes> message = std::nullopt) = 0;
   /// Runs a task on the thread of the call's loop, soon. Not after Finish.
   virtual void Post(Loop::Task task) = 0;
+  /// On the thread of the call's loop: Loop::AfterReads.
+  virtual void AfterReads(size_t bytes, Loop::Task task) = 0;
+  /// On the thread of the call's loop: Loop::Wait.
+  virtual std::chrono::nanoseconds Wait() const = 0;
   /// How many bytes the caller may send before they are read. Grows only.
   virtual void AllowUnread(int32_t bytes) = 0;
   /// On the thread of the call's loop: whether the caller's connection leaves so many bytes of answers unread

@@ -137,7 +137,8 @@ void Connection::OnReady(uint32_t events) {
     Handshake();
     if (fd_ < 0 || !tls_->is_done()) return;
   }
-  if ((events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0) Receive();
+  // What is not read now is ready in the next round too.
+  if ((events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0 && loop_.MayRead()) Receive();
   if ((events & EPOLLOUT) != 0 && fd_ >= 0) Flush();
 }
 
@@ -159,8 +160,7 @@ void Connection::Handshake() {
 }
 
 void Connection::Receive() {
-  // What TLS has read ahead wakes nobody. Other sockets have their turn after one read: calls that run on the loop
-  // would delay them.
+  // What TLS has read ahead wakes nobody. Other sockets have their turn after one read.
   do {
     absl::Span<char> room, rest;
     came_ = arrivals_.CameSince(loop_.came_since());

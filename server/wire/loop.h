@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <thread>
@@ -59,6 +61,14 @@ class Loop {
   /// A timer that is not set.
   Timer NoTimer() { return timers_.end(); }
 
+  /// Runs the task once the sockets of this round were read, in turn with further reads if there is much to run. So
+  /// what waits here waits where its age is known, and not in a socket. `bytes`: of the memory that it holds.
+  void AfterReads(size_t bytes, Task task);
+  /// Whether sockets should be read: false while such tasks hold much memory.
+  bool MayRead() const { return waiting_bytes_ < kMostWaitingBytes; }
+  /// How long a task would wait in AfterReads from now on, by the rate at which such tasks ran lately.
+  std::chrono::nanoseconds Wait() const { return task_time_ * static_cast<int64_t>(waiting_.size()); }
+
   /// Runs the task when all that is ready in this round was handled.
   void AtEndOfRound(Task task) { ending_.push_back(std::move(task)); }
 
@@ -69,9 +79,17 @@ class Loop {
   char* buffer() { return buffer_.get(); }
 
  private:
+  static constexpr size_t kMostWaitingBytes = size_t{16} << 20;
+
+  struct Waiting {
+    size_t bytes;
+    Task task;
+  };
+
   void Serve();
   void RunPosted() ABSL_LOCKS_EXCLUDED(mutex_);
   void RunTimers();
+  void RunWaiting();
   int MillisecondsToWait() const;
 
   const int epoll_;
@@ -79,6 +97,11 @@ class Loop {
   const std::unique_ptr<char[]> buffer_;
   Instant now_, came_since_;
   Timers timers_;
+  std::deque<Waiting> waiting_;
+  size_t waiting_bytes_ = 0;
+  std::chrono::nanoseconds task_time_{0};  // of one of them, with its part of the reads in between
+  Instant ran_;                            // when they ran last
+  bool is_behind_ = false;                 // whether some waited on then
   std::vector<Task> ending_;
   std::vector<std::shared_ptr<Watcher>> forgotten_;  // an event of this round may still name them
   bool stopping_ = false;

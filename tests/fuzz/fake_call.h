@@ -3,6 +3,7 @@
 #define CORANK_TESTS_FUZZ_FAKE_CALL_H_
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -49,6 +50,8 @@ class FakeCall final : public wire::Call {
     if (message) answers_.push_back(message->ToString());
   }
   void Post(wire::Loop::Task task) override { posted_.push_back(std::move(task)); }
+  void AfterReads(size_t, wire::Loop::Task task) override { posted_.push_back(std::move(task)); }
+  std::chrono::nanoseconds Wait() const override { return {}; }
   void AllowUnread(int32_t) override {}
 
   /// Runs what was posted. False: nothing was.

@@ -33,8 +33,11 @@ class FinishedCall final : public wire::Call {
   void Write(Bytes) override {}
   void Finish(CallStatus status, wire::Metadata, std::optional<Bytes>) override { finished = std::move(status); }
   void Post(wire::Loop::Task) override {}
+  void AfterReads(size_t, wire::Loop::Task) override {}
+  std::chrono::nanoseconds Wait() const override { return wait; }
   void AllowUnread(int32_t) override {}
 
+  std::chrono::nanoseconds wait{0};
   std::optional<CallStatus> finished;
 };
 
@@ -54,6 +57,25 @@ TEST(EarlyRefusalTest, NeverRefusesCallsWithoutADeadlineOrThatHaveHardlyWaited) 
   EXPECT_FALSE(HasWaitedTooLong(head, arrival + std::chrono::hours(24)));
   EXPECT_FALSE(HasWaitedTooLong(Head(arrival, microseconds(100)), arrival + microseconds(999)))
       << "its deadline has passed, of which the call itself tells";
+}
+
+TEST(EarlyRefusalTest, RefusesWhatWouldWaitForMoreThanAQuarterOfItsTimeout) {
+  const Instant arrival = std::chrono::steady_clock::now();
+  const wire::CallHead head = Head(arrival, milliseconds(20));
+  EXPECT_FALSE(WouldWaitTooLong(head, milliseconds(5)));
+  EXPECT_TRUE(WouldWaitTooLong(head, milliseconds(5) + microseconds(1)));
+  EXPECT_FALSE(WouldWaitTooLong(Head(arrival, milliseconds(1)), milliseconds(1))) << "hardly a wait";
+  wire::CallHead patient;
+  patient.arrival = arrival;
+  EXPECT_FALSE(WouldWaitTooLong(patient, std::chrono::hours(1)));
+
+  Metrics metrics;
+  FinishedCall call(Head(arrival, std::chrono::minutes(1)));
+  EXPECT_EQ(RefuseIfLate(call, Operator::kSort, &metrics), nullptr);
+  call.wait = std::chrono::seconds(16);
+  EXPECT_NE(RefuseIfLate(call, Operator::kSort, &metrics), nullptr);
+  ASSERT_TRUE(call.finished.has_value());
+  EXPECT_EQ(call.finished->code, wire::kDeadlineExceeded);
 }
 
 TEST(EarlyRefusalTest, ARefusalSaysWhenToTryAgainAndIsCounted) {

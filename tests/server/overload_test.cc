@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
@@ -16,6 +17,9 @@
 
 namespace corank::testing {
 namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
 
 // A Sort call on its own thread.
 class PendingSort {
@@ -122,6 +126,24 @@ TEST_F(OverloadTest, ALateRequestLeavesTheQueueAtOnce) {
   EXPECT_TRUE(AwaitWaiting(0));
   puppet_->Release();
   EXPECT_TRUE(held->Wait().ok());
+}
+
+TEST_F(OverloadTest, ACallWhoseTurnComesTooLateIsRefusedWithoutItsWork) {
+  // As if every call waited for 50 s between its arrival and its turn.
+  class LateClock final : public Clock {
+   public:
+    Instant Now() const override { return std::chrono::steady_clock::now() + std::chrono::seconds(50); }
+  };
+  const LateClock clock;
+  auto [puppet, engine] = MakePuppet(nullptr);
+  RunningServer running(TestOptions(), std::move(engine), &clock);
+  PendingSort late(running.stub(), absl::Seconds(60)), in_time(running.stub(), absl::Seconds(600));
+  const grpc::Status refused = late.Wait();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("too busy"));
+  EXPECT_EQ(RetryDelay(refused), absl::Milliseconds(50));
+  EXPECT_TRUE(in_time.Wait().ok());
+  EXPECT_THAT(puppet->phases(), Contains("Run").Times(1));
 }
 
 TEST_F(OverloadTest, ACancelledCallOnALaneEndsAndTheLaneGoesOn) {
