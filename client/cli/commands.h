@@ -27,6 +27,7 @@ Command LoadBalanceCommand();
 Command SearchCommand();
 Command GroupCommand();
 Command CombineSetsCommand();
+Command JoinCommand();
 Command InfoCommand();
 Command HealthCommand();
 Command BenchCommand();

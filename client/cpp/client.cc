@@ -85,6 +85,8 @@ template absl::StatusOr<Client::Outcome> Client::RunInto(const GroupRequest&, co
                                                          const std::vector<ResultBuffer*>&) const;
 template absl::StatusOr<Client::Outcome> Client::RunInto(const CombineSetsRequest&, const CallOptions&,
                                                          const std::vector<ResultBuffer*>&) const;
+template absl::StatusOr<Client::Outcome> Client::RunInto(const JoinRequest&, const CallOptions&,
+                                                         const std::vector<ResultBuffer*>&) const;
 
 template <typename Request>
 absl::StatusOr<RawResult> Client::RunRaw(const Request& request, const CallOptions& call) const {
@@ -230,6 +232,27 @@ absl::StatusOr<RawCombineSetsResult> Client::CombineSets(const CombineSetsReques
   return result;
 }
 
+absl::StatusOr<RawJoinResult> Client::Join(const JoinRequest& request, const CallOptions& call) const {
+  const bool has_right = request.kind != JoinKind::kSemi && request.kind != JoinKind::kAnti;
+  RawJoinResult result;
+  const auto run = [&](const JoinRequest& wanted) {
+    return RunWanted(wanted, call,
+                     {{!wanted.count_only, &result.left_rows},
+                      {!wanted.count_only && has_right, &result.right_rows},
+                      {wanted.count_only, &result.count}});
+  };
+  absl::StatusOr<RequestStats> stats = run(request);
+  const bool has_memory = !request.left_rows_output.memory.empty() || !request.right_rows_output.memory.empty();
+  if (const std::optional<int64_t> rows = NeededRows(stats.status()); rows && !request.max_rows && !has_memory) {
+    JoinRequest again = request;
+    again.max_rows = rows;
+    stats = run(again);
+  }
+  if (!stats.ok()) return stats.status();
+  result.stats = *std::move(stats);
+  return result;
+}
+
 absl::StatusOr<std::vector<OperatorResult>> Client::Run(const std::vector<AnyRequest>& operators,
                                                         const CallOptions& call) const {
   if (operators.empty()) return absl::InvalidArgumentError("operators: at least one is needed");
@@ -303,6 +326,25 @@ absl::StatusOr<LoadBalanceResult> Client::LoadBalance(absl::Span<const int64_t> 
   absl::StatusOr<std::vector<int64_t>> ranks = ToIndices(raw->ranks);
   if (!ranks.ok()) return ranks.status();
   return LoadBalanceResult{*std::move(objects), *std::move(ranks), std::move(raw->stats)};
+}
+
+absl::StatusOr<JoinResult> Client::TypedRows(RawJoinResult raw) {
+  JoinResult result;
+  for (const auto& [array, rows] :
+       {std::pair(&raw.left_rows, &result.left_rows), std::pair(&raw.right_rows, &result.right_rows)}) {
+    if (!array->has_value()) continue;
+    if ((*array)->type == KeyType::kInt32) {
+      absl::StatusOr<std::vector<int32_t>> narrow = ToVector<int32_t>(**array);
+      if (!narrow.ok()) return narrow.status();
+      rows->assign(narrow->begin(), narrow->end());
+      continue;
+    }
+    absl::StatusOr<std::vector<int64_t>> wide = ToVector<int64_t>(**array);
+    if (!wide.ok()) return wide.status();
+    *rows = *std::move(wide);
+  }
+  result.stats = std::move(raw.stats);
+  return result;
 }
 
 absl::StatusOr<IndicesResult> Client::TypedIndices(const Array& indices, RequestStats stats) {

@@ -6,6 +6,7 @@
 #include "client/cpp/job.h"
 #include "client/cpp/messages.h"
 #include "kernels/common/group.h"
+#include "kernels/common/join.h"
 #include "kernels/common/types.h"
 
 namespace corank::client {
@@ -101,6 +102,48 @@ std::unique_ptr<Job> MakeJob(const CombineSetsRequest& request, const CallOption
       },
       request.values_output, values->type, most)
       .is_exact = false;
+  return job;
+}
+
+std::unique_ptr<Job> MakeJob(const JoinRequest& request, const CallOptions& call) {
+  auto job = std::make_unique<Job>();
+  v1::JoinRequest* message = job->operation.mutable_join();
+  *message->mutable_options() = ToProto(call);
+  // The numbers of the client's kinds, of the engines' and of the contract's follow each other.
+  const auto kind = static_cast<corank::JoinKind>(static_cast<int>(request.kind) + 1);
+  static_assert(static_cast<int>(JoinKind::kAnti) + 1 == v1::JOIN_KIND_ANTI);
+  static_assert(static_cast<int>(corank::JoinKind::kAnti) == v1::JOIN_KIND_ANTI);
+  message->set_kind(static_cast<v1::JoinKind>(kind));
+  message->set_right_sorted(request.right_sorted);
+  message->set_count_only(request.count_only);
+  if (request.max_rows) message->set_max_rows(*request.max_rows);
+  AddInput(job.get(), request.left, message->mutable_left(), "left");
+  AddInput(job.get(), request.right, message->mutable_right(), "right");
+  if (request.count_only) {
+    AddResult(
+        job.get(), "count", message->mutable_count_destination(),
+        [](const v1::OperationResult& r, int) { return r.join().has_count() ? &r.join().count() : nullptr; },
+        request.count_output, KeyType::kInt64, 1);
+    return job;
+  }
+  const int64_t left = request.left.count(), right = request.right.count();
+  const int64_t wanted = std::max<int64_t>(request.max_rows.value_or(left + right), 0);
+  const int64_t most = std::min(wanted, MostJoinedRows(kind, left, right));
+  const KeyType type = JoinIndexBytes(left, right) == 4 ? KeyType::kInt32 : KeyType::kInt64;
+  const auto add = [&](const char* name, v1::Destination* destination, Finder find, const Output& place) {
+    JobResult& result = AddResult(job.get(), name, destination, find, place, type, most);
+    result.is_exact = false;
+    result.is_bounded = !request.max_rows;
+  };
+  add(
+      "left_rows", message->mutable_left_rows_destination(),
+      [](const v1::OperationResult& r, int) { return r.join().has_left_rows() ? &r.join().left_rows() : nullptr; },
+      request.left_rows_output);
+  if (IsLeftOnly(kind)) return job;
+  add(
+      "right_rows", message->mutable_right_rows_destination(),
+      [](const v1::OperationResult& r, int) { return r.join().has_right_rows() ? &r.join().right_rows() : nullptr; },
+      request.right_rows_output);
   return job;
 }
 

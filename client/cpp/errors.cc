@@ -1,6 +1,7 @@
 #include "corank/errors.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
@@ -54,6 +55,15 @@ std::optional<std::string> ErrorReason(const absl::Status& status) {
   const auto info = Payload<wire::v1::ErrorInfo>(status, kErrorInfoUrl);
   if (!info.has_value() || info->domain() != kErrorDomain) return std::nullopt;
   return info->reason();
+}
+
+std::optional<int64_t> NeededRows(const absl::Status& status) {
+  const auto info = Payload<wire::v1::ErrorInfo>(status, kErrorInfoUrl);
+  if (!info.has_value() || info->domain() != kErrorDomain || info->reason() != "TOO_MANY_ROWS") return std::nullopt;
+  const auto rows = info->metadata().find("rows");
+  int64_t number = 0;
+  if (rows == info->metadata().end() || !absl::SimpleAtoi(rows->second, &number) || number < 0) return std::nullopt;
+  return number;
 }
 
 std::optional<absl::Duration> RetryDelay(const absl::Status& status) {

@@ -24,6 +24,7 @@ constexpr const char* kMethods[] = {
     "/corank.v1.CorankService/Search",
     "/corank.v1.CorankService/Group",
     "/corank.v1.CorankService/CombineSets",
+    "/corank.v1.CorankService/Join",
 };
 
 void AddControl(Job* job, absl::Span<const int64_t> numbers, v1::Array* array, const char* field) {
@@ -459,6 +460,8 @@ const v1::RequestStats* StatsOf(const v1::OperationResult& result) {
       return &result.group().stats();
     case v1::OperationResult::kCombineSets:
       return &result.combine_sets().stats();
+    case v1::OperationResult::kJoin:
+      return &result.join().stats();
     case v1::OperationResult::RESULT_NOT_SET:
       return nullptr;
   }

@@ -13,6 +13,7 @@
 #include "corank/columns.h"
 #include "corank/groups.h"
 #include "corank/internal/result_buffer.h"
+#include "corank/join.h"
 #include "corank/operators.h"
 #include "corank/sets.h"
 #include "corank/v1/corank_service.pb.h"
@@ -104,6 +105,7 @@ std::unique_ptr<Job> MakeJob(const LoadBalanceRequest& request, const CallOption
 std::unique_ptr<Job> MakeJob(const SearchRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const GroupRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const CombineSetsRequest& request, const CallOptions& call);
+std::unique_ptr<Job> MakeJob(const JoinRequest& request, const CallOptions& call);
 
 /// INVALID_ARGUMENT, naming `field`, if the view is of a result that went to an Output.
 absl::Status CheckHere(absl::string_view field, const ArrayView& view);

@@ -57,6 +57,7 @@
 #include "corank/errors.h"
 #include "corank/groups.h"
 #include "corank/internal/result_buffer.h"
+#include "corank/join.h"
 #include "corank/memory.h"
 #include "corank/operators.h"
 #include "corank/sets.h"
@@ -78,7 +79,7 @@ class Client {
   /// Ends the regions that this client registered. No call may be running.
   ~Client();
 
-  // Calls with named arguments. operators.h, columns.h, groups.h, sets.h and chain.h document the
+  // Calls with named arguments. operators.h, columns.h, groups.h, sets.h, join.h and chain.h document the
   // requests.
 
   /// Sorts keys, with values or as indices.
@@ -105,6 +106,9 @@ class Client {
   /// Combines two sorted arrays as multisets: union, intersection, difference or symmetric difference.
   absl::StatusOr<RawCombineSetsResult> CombineSets(const CombineSetsRequest& request,
                                                    const CallOptions& call = {}) const;
+  /// Finds the rows of two arrays that have equal keys. Without max_rows, calls a second time if the join has more rows
+  /// than both sides together.
+  absl::StatusOr<RawJoinResult> Join(const JoinRequest& request, const CallOptions& call = {}) const;
   /// Runs a chain of 1 to 16 operators in one call; see chain.h. The arrays always travel as a stream.
   absl::StatusOr<std::vector<OperatorResult>> Run(const std::vector<AnyRequest>& operators,
                                                   const CallOptions& call = {}) const;
@@ -250,6 +254,16 @@ class Client {
   absl::StatusOr<CountSetsResult> CountSets(SetOperation operation, const Left& left, const Right& right,
                                             Order order = Order::kAscending, const CallOptions& call = {}) const;
 
+  /// The rows of two arrays, in any order, that have equal keys.
+  template <typename Left, typename Right>
+  absl::StatusOr<JoinResult> Join(JoinKind kind, const Left& left, const Right& right, const JoinOptions& options = {},
+                                  const CallOptions& call = {}) const;
+
+  /// The number of rows that Join would return.
+  template <typename Left, typename Right>
+  absl::StatusOr<CountJoinResult> CountJoin(JoinKind kind, const Left& left, const Right& right,
+                                            bool right_sorted = false, const CallOptions& call = {}) const;
+
  private:
   /// What a call returned besides its arrays.
   struct Outcome {
@@ -272,6 +286,7 @@ class Client {
   absl::StatusOr<RawResult> RunRaw(const Request& request, const CallOptions& call) const;
   template <typename T, typename Request>
   absl::StatusOr<ElementsResult<T>> RunElements(const Request& request, const CallOptions& call) const;
+  static absl::StatusOr<JoinResult> TypedRows(RawJoinResult raw);
   static absl::StatusOr<IndicesResult> TypedIndices(const Array& indices, RequestStats stats);
   template <typename Destination>
   static InitialDestination Initial(const Destination& destination);

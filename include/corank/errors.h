@@ -4,6 +4,7 @@
 #ifndef CORANK_ERRORS_H_
 #define CORANK_ERRORS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -20,6 +21,10 @@ std::optional<std::string> ViolatedField(const absl::Status& status);
 /// without its prefix, from google.rpc.ErrorInfo. None if the server gave no reason, or did not answer. A later server
 /// may have reasons that this library does not know.
 std::optional<std::string> ErrorReason(const absl::Status& status);
+
+/// The rows of a join for which the request had no room: the metadata of the reason TOO_MANY_ROWS. None for another
+/// error. A Join with this max_rows succeeds.
+std::optional<int64_t> NeededRows(const absl::Status& status);
 
 /// How long the server asks callers to wait before they retry: from google.rpc.RetryInfo. None if the server does not
 /// say. The client has already retried within the deadline where a retry does no harm.

@@ -25,10 +25,12 @@ MOST_FILES = {
     "Search": 10,
     "Group": 7,
     "CombineSets": 7,
+    "Join": 7,
 }
 WITHOUT_LIMIT = {"Sort", "Merge"}
-# Words that the server also uses for other things: there are groups of settings. They count where they name a field.
-ORDINARY_WORDS = {"group"}
+# Words that the server also uses for other things: there are groups of settings, and threads join. They count where
+# they name a field.
+ORDINARY_WORDS = {"group", "join"}
 
 ROW = re.compile(r"^\s*ROW\((\w+), (\w+)\)", re.MULTILINE)
 
@@ -44,9 +46,11 @@ def files_of(root: Path, message: str, name: str) -> list[str]:
     short = message.removesuffix("Intervals")
     stem = name.removesuffix("_intervals")
     accessor = rf"operations?(\(\w+\))?(\.|->)(mutable_)?{name}\(|\bROW\(\w+, {name}\)"
-    field = accessor if name in ORDINARY_WORDS else rf"\b{name}\b"
+    is_ordinary = name in ORDINARY_WORDS
+    field = accessor if is_ordinary else rf"\b{name}\b"
+    method = rf"_{message}\b" if is_ordinary else rf"[_:]{message}\b"
     mentions = re.compile(
-        rf"\bk{message}\b|\b{message}(Request|Response)\b|[_:]{message}\b|\b{short}(Operation|Args)\b"
+        rf"\bk{message}\b|\b{message}(Request|Response)\b|{method}|\b{short}(Operation|Args)\b"
         rf"|\b(device_ops|parse)/{stem}\b|{field}"
     )
     found = []

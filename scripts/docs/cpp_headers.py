@@ -21,6 +21,7 @@ HEADERS = (
     "columns.h",
     "groups.h",
     "sets.h",
+    "join.h",
     "chain.h",
     "shared_memory.h",
     "memory.h",

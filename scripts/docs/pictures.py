@@ -252,6 +252,38 @@ def combine_sets() -> Drawing:
     return drawing
 
 
+def join() -> Drawing:
+    left, right = [5, 3, 8, 3], [3, 9, 5, 3]
+    hue = {3: HUES[0], 5: HUES[1]}
+    inner = [(a, b) for a, key in enumerate(left) for b, other in enumerate(right) if key == other]
+    alone = [a for a, key in enumerate(left) if key not in right]
+    unmatched = [(-1, b) for b, key in enumerate(right) if key not in left]
+    every = sorted([*inner, *((a, -1) for a in alone)])
+    kinds: list[tuple[str, list[tuple[int, int]]]] = [
+        ("inner", inner),
+        ("left", every),
+        ("right", [*inner, *unmatched]),
+        ("full", [*every, *unmatched]),
+        ("semi", [(a, -1) for a, key in enumerate(left) if key in right]),
+        ("anti", [(a, -1) for a in alone]),
+    ]
+    drawing = Drawing(LEFT + 8 * CELL + 20, 40 + 2 * CELL + 10 + 4 * (2 * CELL + 12) + 2 * (CELL + 12), "Kinds of join")
+    positions(drawing, 12, len(left))
+    for k, (name, keys) in enumerate((("left keys", left), ("right keys", right))):
+        named_row(drawing, 24 + k * (CELL + 6), name, list(keys), [hue.get(key, PLAIN) for key in keys])
+    y = 24.0 + 2 * CELL + 26
+    for name, rows in kinds:
+        fills = [hue.get(left[a] if a >= 0 else right[b], PLAIN) for a, b in rows]
+        if name in ("semi", "anti"):
+            named_row(drawing, y, name, [a for a, _ in rows], fills)
+            y += CELL + 12
+            continue
+        named_row(drawing, y, f"{name}: left", [a for a, _ in rows], fills)
+        named_row(drawing, y + CELL, "right", [b for _, b in rows], fills)
+        y += 2 * CELL + 12
+    return drawing
+
+
 def places() -> Drawing:
     stages = [(160, 120, "your array"), (312, 120, "on the way"), (464, 120, "server memory"), (616, 120, "GPU memory")]
     blue, orange, green, purple, red = HUES
@@ -297,6 +329,7 @@ PICTURES: dict[str, Callable[[], Drawing]] = {
     "search": search,
     "group": group,
     "combine-sets": combine_sets,
+    "join": join,
     "places": places,
 }
 

@@ -65,6 +65,7 @@ absl::StatusCode CodeOf(v1::ErrorReason reason) {
     case v1::ERROR_REASON_RESULT_TOO_LARGE:
     case v1::ERROR_REASON_PLACE_NOT_SUPPORTED:
     case v1::ERROR_REASON_JOB_PLANS_DIFFER:
+    case v1::ERROR_REASON_TOO_MANY_ROWS:
       return absl::StatusCode::kInvalidArgument;
     case v1::ERROR_REASON_QUEUE_FULL:
     case v1::ERROR_REASON_MEMORY_FULL:

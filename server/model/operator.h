@@ -17,7 +17,8 @@
   ROW(LoadBalance, load_balance)           \
   ROW(Search, search)                      \
   ROW(Group, group)                        \
-  ROW(CombineSets, combine_sets)
+  ROW(CombineSets, combine_sets)           \
+  ROW(Join, join)
 
 namespace corank {
 

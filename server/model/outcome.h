@@ -33,14 +33,16 @@ enum class ResultRole : uint8_t {
   kMinima,
   kMaxima,
   kCount,
+  kLeftRows,
+  kRightRows,
 };
 
-inline constexpr int kResultRoles = static_cast<int>(ResultRole::kCount) + 1;
+inline constexpr int kResultRoles = static_cast<int>(ResultRole::kRightRows) + 1;
 
 constexpr const char* RoleName(ResultRole role) {
-  constexpr const char* kNames[kResultRoles] = {"keys",   "values",  "indices", "data",      "offsets", "validity",
-                                                "result", "objects", "ranks",   "positions", "counts",  "firsts",
-                                                "sums",   "minima",  "maxima",  "count"};
+  constexpr const char* kNames[kResultRoles] = {"keys",   "values",  "indices", "data",      "offsets",   "validity",
+                                                "result", "objects", "ranks",   "positions", "counts",    "firsts",
+                                                "sums",   "minima",  "maxima",  "count",     "left_rows", "right_rows"};
   return kNames[static_cast<int>(role)];
 }
 

@@ -186,6 +186,32 @@ TEST_F(CliTest, GroupWritesTheFilesThatAreNamed) {
   }
 }
 
+TEST_F(CliTest, JoinWritesOrCountsRows) {
+  WriteFile(Path("a.npy"), Npy("<i4", std::vector<int32_t>{5, 1, 5}));
+  WriteFile(Path("b.npy"), Npy("<i4", std::vector<int32_t>{5, 7, 5, 5, 5}));
+  const Finished done = Corank({"join", Path("a.npy"), Path("b.npy"), "--kind", "full", "-o", Path("left.npy"),
+                                "--right-output", Path("right.npy")});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_THAT(FromNpy<int32_t>(ReadFile(Path("left.npy")), "<i4"), ElementsAre(0, 0, 0, 0, 1, 2, 2, 2, 2, -1));
+  EXPECT_THAT(FromNpy<int32_t>(ReadFile(Path("right.npy")), "<i4"), ElementsAre(0, 2, 3, 4, -1, 0, 2, 3, 4, 1));
+  EXPECT_EQ(Corank({"join", Path("a.npy"), Path("b.npy"), "--count"}).out, "8\n");
+  WriteFile(Path("a.txt"), "5\n1\n5\n");
+  WriteFile(Path("b.txt"), "5\n7.5\n");
+  EXPECT_EQ(Corank({"join", Path("a.txt"), Path("b.txt"), "--kind", "anti"}).out, "1\n");
+  EXPECT_EQ(Corank({"join", Path("a.txt"), Path("b.txt"), "--kind", "semi", "--right-sorted"}).out, "0\n2\n");
+  EXPECT_THAT(Corank({"join", Path("a.npy"), Path("b.npy"), "--max-rows", "7", "-o", Path("x.npy")}).err,
+              HasSubstr("8 rows"));
+  EXPECT_THAT(Corank({"join", Path("b.txt"), Path("a.txt"), "--right-sorted"}).err, HasSubstr("a.txt"));
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{"--kind", "outer"},
+                                                {"--count", "-o", Path("x.npy")},
+                                                {"--count", "--max-rows", "5"},
+                                                {"--kind", "semi", "--right-output", Path("x.npy")}}) {
+    std::vector<std::string> words = {"join", Path("a.npy"), Path("b.npy")};
+    words.insert(words.end(), wrong.begin(), wrong.end());
+    EXPECT_EQ(Corank(words).exit_code, 2) << wrong[0];
+  }
+}
+
 TEST_F(CliTest, CombineSetsWritesOrCountsTheResult) {
   WriteFile(Path("a.npy"), Npy("<i4", std::vector<int32_t>{1, 3, 3}));
   WriteFile(Path("b.npy"), Npy("<i4", std::vector<int32_t>{3, 5}));
@@ -246,7 +272,7 @@ TEST_F(CliTest, VersionAndHelpNeedNoServer) {
   const Finished help = Corank({"help"});
   EXPECT_EQ(help.exit_code, 0);
   for (const char* command : {"sort", "merge", "argsort", "move", "expand", "gather", "scatter", "load-balance",
-                              "search", "group", "combine-sets", "info", "bench", "version", "help"}) {
+                              "search", "group", "combine-sets", "join", "info", "bench", "version", "help"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command + " "));
   }
   EXPECT_EQ(Corank({"sort", "--help"}).out, Corank({"help", "sort"}).out);

@@ -49,6 +49,38 @@ TEST_P(ClientOnServer, FindsGroups) {
   EXPECT_EQ(ViolatedField(client_.Group(keys, options).status()), "keys");
 }
 
+TEST_P(ClientOnServer, JoinsAndAsksAgainForMoreRows) {
+  const std::vector<int16_t> left = {7, 1, 7, 7}, right = {7, 9, 7, 7};
+  const auto inner = client_.Join(JoinKind::kInner, left, right);
+  ASSERT_TRUE(inner.ok()) << inner.status();  // 9 rows, more than both sides together
+  EXPECT_THAT(inner->left_rows, ElementsAre(0, 0, 0, 2, 2, 2, 3, 3, 3));
+  EXPECT_THAT(inner->right_rows, ElementsAre(0, 2, 3, 0, 2, 3, 0, 2, 3));
+  const auto anti = client_.Join(JoinKind::kAnti, left, right);
+  EXPECT_THAT(anti->left_rows, ElementsAre(1));
+  EXPECT_TRUE(anti->right_rows.empty());
+  EXPECT_EQ(client_.CountJoin(JoinKind::kFull, left, right)->count, 11);
+
+  JoinOptions options;
+  options.max_rows = 8;
+  const absl::Status refused = client_.Join(JoinKind::kInner, left, right, options).status();
+  EXPECT_EQ(ErrorReason(refused), "TOO_MANY_ROWS");
+  EXPECT_EQ(ViolatedField(refused), "max_rows");
+  EXPECT_EQ(NeededRows(refused), 9);
+  options.right_sorted = true;
+  EXPECT_EQ(ViolatedField(client_.Join(JoinKind::kSemi, left, right, options).status()), "right");
+
+  // The caller's memory is the room.
+  std::vector<int32_t> rows(8);
+  JoinRequest request{{}, JoinKind::kInner, ViewOf(left), ViewOf(right)};
+  request.left_rows_output = Into(rows);
+  EXPECT_EQ(NeededRows(client_.Join(request).status()), 9);
+  request.max_rows = 8;
+  request.right = ViewOf(left);
+  request.kind = JoinKind::kSemi;
+  ASSERT_TRUE(client_.Join(request).ok());
+  EXPECT_THAT(std::vector<int32_t>(rows.begin(), rows.begin() + 4), ElementsAre(0, 1, 2, 3));
+}
+
 TEST_P(ClientOnServer, CombinesSets) {
   const std::vector<int16_t> left = {1, 3, 3, 7}, right = {3, 4, 7, 7};
   const auto united = client_.CombineSets(SetOperation::kUnion, left, right);

@@ -111,6 +111,7 @@ def test_good_requests_are_answered(narrow_client: corank.Client) -> None:
         "Search",
         "Group",
         "CombineSets",
+        "Join",
         "Execute",
     ],
 )

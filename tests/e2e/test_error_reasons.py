@@ -26,7 +26,7 @@ import pytest
 from corank.testing import LocalServer
 from corank.v1 import array_pb2 as a
 from corank.v1 import corank_service_pb2 as service
-from corank.v1 import error_reason_pb2
+from corank.v1 import error_reason_pb2, join_pb2
 from corank.v1 import memory_service_pb2 as memory
 from corank.v1 import operators_pb2 as o
 from e2e_support import binary, busy, details_of
@@ -92,7 +92,7 @@ class World:
 
     def call(self, name: str, request: Any, server: LocalServer | None = None, **options: Any) -> bytes:
         """One unary call. CorankService has the methods of Operation, MemoryService the others."""
-        of = "CorankService" if hasattr(o, f"{name}Request") else "MemoryService"
+        of = "MemoryService" if hasattr(memory, f"{name}Request") else "CorankService"
         method: Any = self.channel(server).unary_unary(f"/corank.v1.{of}/{name}")
         answer: bytes = method(request.SerializeToString(), timeout=60, **options)
         return answer
@@ -154,6 +154,11 @@ def request_too_large(world: World) -> None:
 
 def result_too_large(world: World) -> None:
     world.call("ExpandIntervals", o.ExpandIntervalsRequest(values=array(1), counts=offsets(1 << 40)))
+
+
+def too_many_rows(world: World) -> None:
+    request = join_pb2.JoinRequest(kind=join_pb2.JOIN_KIND_INNER, left=array(7, 7, 7), right=array(7, 7, 7))
+    world.call("Join", request)
 
 
 def place_not_supported(world: World) -> None:
@@ -382,6 +387,7 @@ CASES: tuple[Callable[[World], None], ...] = (
     intervals_overlap,
     request_too_large,
     result_too_large,
+    too_many_rows,
     place_not_supported,
     job_plans_differ,
     queue_full,
@@ -464,6 +470,8 @@ def test_reason_is_in_the_trailer(world: World, case: Callable[[World], None]) -
         assert told.has_retry_delay
     if reason == "KEYS_NOT_SORTED":
         assert dict(told.info.metadata) == {"index": "1"}
+    if reason == "TOO_MANY_ROWS":
+        assert dict(told.info.metadata) == {"rows": "9"}
     if reason == "INTERVALS_OVERLAP":
         assert {told.info.metadata["interval"], told.info.metadata["other"]} == {"0", "1"}
     if reason == "NOT_PERMITTED":

@@ -235,7 +235,8 @@ std::vector<Scenario> Scenarios() {
       {"Move", GoodMove()},        {"Gather", GoodGather()},
       {"Scatter", GoodScatter()},  {"LoadBalance", GoodBalance()},
       {"Search", GoodSearch()},    {"Group", GoodGroup()},
-      {"CombineSets", GoodSets()}, {"large Sort", LargeSort()}};
+      {"CombineSets", GoodSets()}, {"Join", GoodJoin()},
+      {"large Sort", LargeSort()}};
   for (const auto& [name, request] : requests) {
     scenarios.push_back(Inline(name, request));
     if (std::string(name) != "large Sort") {

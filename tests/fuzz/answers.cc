@@ -276,4 +276,29 @@ bool IsRight(const v1::CombineSetsRequest& request, const v1::CombineSetsRespons
                testing::Gather(values, ElementBytes(request.left_values()), expected));
 }
 
+bool IsRight(const v1::JoinRequest& request, const v1::JoinResponse& response) {
+  if (!IsInline(request.left_rows_destination()) || !IsInline(request.right_rows_destination())) return true;
+  if (!IsInline(request.count_destination()) || !IsInline(request.left()) || !IsInline(request.right())) return true;
+  const KeyType type = KeyTypeOf(request.left());
+  const Bytes left = BytesOf(request.left()), right = BytesOf(request.right());
+  // The server must refuse it.
+  if (request.right_sorted() && testing::FirstUnsorted(type, Order::kAscending, right)) return false;
+  const auto kind = static_cast<JoinKind>(request.kind());
+  const auto expected = testing::JoinRows(kind, type, left, right);
+  const auto rows = static_cast<int64_t>(expected.size());
+  const int64_t keys = static_cast<int64_t>(left.size() + right.size()) / KeyBytes(type);
+  if (!request.count_only() && rows > (request.has_max_rows() ? request.max_rows() : keys)) return false;
+  std::vector<int64_t> left_rows, right_rows;
+  for (const auto& [a, b] : expected) {
+    left_rows.push_back(a);
+    right_rows.push_back(b);
+  }
+  return HoldsOrLacks(request.count_only(), response.has_count(), response.count(), v1::ELEMENT_TYPE_INT64,
+                      testing::IndexArray({rows}, 8)) &&
+         HoldsOrLacks(!request.count_only(), response.has_left_rows(), response.left_rows(), v1::ELEMENT_TYPE_INT32,
+                      testing::IndexArray(left_rows, 4)) &&
+         HoldsOrLacks(!request.count_only() && !IsLeftOnly(kind), response.has_right_rows(), response.right_rows(),
+                      v1::ELEMENT_TYPE_INT32, testing::IndexArray(right_rows, 4));
+}
+
 }  // namespace corank::fuzz

@@ -8,13 +8,14 @@
 
 #include "absl/strings/string_view.h"
 #include "corank/v1/group.pb.h"
+#include "corank/v1/join.pb.h"
 #include "corank/v1/operators.pb.h"
 #include "corank/v1/sets.pb.h"
 
 namespace corank::fuzz {
 
 /// The number of operators. `op` counts from 0 in the contract's order.
-inline constexpr int kOperators = 10;
+inline constexpr int kOperators = 11;
 
 /// For any bytes: the parser agrees with protobuf's own, and valid requests get the right result. `cuts`: the ends of
 /// slices (see Sliced).
@@ -31,6 +32,7 @@ bool IsRight(const v1::LoadBalanceRequest& request, const v1::LoadBalanceRespons
 bool IsRight(const v1::SearchRequest& request, const v1::SearchResponse& response);
 bool IsRight(const v1::GroupRequest& request, const v1::GroupResponse& response);
 bool IsRight(const v1::CombineSetsRequest& request, const v1::CombineSetsResponse& response);
+bool IsRight(const v1::JoinRequest& request, const v1::JoinResponse& response);
 
 }  // namespace corank::fuzz
 

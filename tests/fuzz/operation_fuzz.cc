@@ -247,6 +247,22 @@ std::string Sets(Input& input) {
   return request.SerializeAsString();
 }
 
+std::string JoinSides(Input& input) {
+  v1::JoinRequest request;
+  const v1::ElementType type = AnyKey(input);
+  request.set_kind(static_cast<v1::JoinKind>(1 + input.Choice(6)));
+  *request.mutable_left() = Elements(input, type, Count(input));
+  *request.mutable_right() = Elements(input, type, Count(input));
+  if (input.Choice(3) == 0) {
+    request.set_right_sorted(true);
+    if (input.Choice(4) != 0) *request.mutable_right() = Sorted(request.right(), v1::SORT_ORDER_ASCENDING);
+  }
+  request.set_count_only(input.Choice(4) == 0);
+  // Keys of one byte have many pairs.
+  if (!request.count_only() && input.Choice(4) != 0) request.set_max_rows(input.Bit() ? 200'000 : input.Choice(200));
+  return request.SerializeAsString();
+}
+
 }  // namespace
 
 std::vector<std::string> Seeds() {
@@ -266,8 +282,9 @@ std::vector<std::string> Seeds() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using Maker = std::string (*)(corank::fuzz::Input&);
   static constexpr Maker kMakers[corank::fuzz::kOperators] = {
-      corank::fuzz::Sort,    corank::fuzz::Merge,   corank::fuzz::Expand, corank::fuzz::Move,  corank::fuzz::Gather,
-      corank::fuzz::Scatter, corank::fuzz::Balance, corank::fuzz::Search, corank::fuzz::Group, corank::fuzz::Sets};
+      corank::fuzz::Sort,   corank::fuzz::Merge,   corank::fuzz::Expand,   corank::fuzz::Move,
+      corank::fuzz::Gather, corank::fuzz::Scatter, corank::fuzz::Balance,  corank::fuzz::Search,
+      corank::fuzz::Group,  corank::fuzz::Sets,    corank::fuzz::JoinSides};
   corank::fuzz::Input input(data, size);
   const int op = input.Choice(corank::fuzz::kOperators);
   const uint8_t cuts = input.Byte();

@@ -92,7 +92,8 @@ void RunRequestBytes(int op, absl::string_view bytes, uint8_t cuts) {
                                                   Run<v1::LoadBalanceRequest, v1::LoadBalanceResponse>,
                                                   Run<v1::SearchRequest, v1::SearchResponse>,
                                                   Run<v1::GroupRequest, v1::GroupResponse>,
-                                                  Run<v1::CombineSetsRequest, v1::CombineSetsResponse>};
+                                                  Run<v1::CombineSetsRequest, v1::CombineSetsResponse>,
+                                                  Run<v1::JoinRequest, v1::JoinResponse>};
   kRunners[op](bytes, cuts);
   World::Get().Reset();
 }

@@ -120,6 +120,8 @@ void NotePlan(const std::string& bytes, Sent& sent) {
     note(operation.combine_sets().right());
     note(operation.combine_sets().left_values());
     note(operation.combine_sets().right_values());
+    note(operation.join().left());
+    note(operation.join().right());
   }
   if (request.plan().operations_size() == 1 && request.plan().operations(0).has_sort() && request.plan().parts() <= 1) {
     sent.only_sort = request.plan().operations(0).sort();

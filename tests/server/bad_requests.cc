@@ -24,6 +24,7 @@ AnyRequest Empty(const std::string& name) {
       {"Search", v1::SearchRequest()},
       {"Group", v1::GroupRequest()},
       {"CombineSets", v1::CombineSetsRequest()},
+      {"Join", v1::JoinRequest()},
   };
   return all->at(name);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/common/group.h"
+#include "kernels/common/join.h"
 #include "kernels/common/sets.h"
 #include "tests/server/operators_fixture.h"
 
@@ -153,6 +154,70 @@ TEST_F(OperatorsTest, CombinesSetsOfEveryType) {
       }
     }
   }
+}
+
+TEST_F(OperatorsTest, JoinsSidesOfEveryTypeInEveryWay) {
+  uint64_t seed = 80;
+  for (const KeyType type : kAllKeyTypes) {
+    for (int kind = v1::JOIN_KIND_INNER; kind <= v1::JOIN_KIND_ANTI; ++kind) {
+      for (const auto& [left_count, right_count] :
+           {std::pair(0, 0), std::pair(0, 9), std::pair(9, 0), std::pair(200, 90)}) {
+        SCOPED_TRACE(::testing::Message() << KeyTypeName(type) << " x " << left_count << ", " << right_count
+                                          << ", kind " << kind << ", seed " << ++seed);
+        const Distribution some = IsFloat(type) ? Distribution::kSpecialFloats : Distribution::kSixteenDistinct;
+        const Bytes left = MakeKeys(type, some, left_count, seed);
+        Bytes right = MakeKeys(type, some, right_count, seed + 1000);
+        v1::JoinRequest request;
+        if (seed % 2 == 0) {
+          right = Gather(right, KeyBytes(type), StableOrder(type, Order::kAscending, right));
+          request.set_right_sorted(true);
+        }
+        std::vector<int64_t> left_rows, right_rows;
+        for (const auto& [a, b] : JoinRows(static_cast<JoinKind>(kind), type, left, right)) {
+          left_rows.push_back(a);
+          right_rows.push_back(b);
+        }
+        const auto rows = static_cast<int64_t>(left_rows.size());
+        request.set_kind(static_cast<v1::JoinKind>(kind));
+        *request.mutable_left() = ToArray(type, left);
+        *request.mutable_right() = ToArray(type, right);
+        request.set_count_only(true);
+        auto response = Get<v1::JoinResponse>(request);
+        EXPECT_EQ(response.count().inline_data(), Int64s({rows}).inline_data());
+        EXPECT_FALSE(response.has_left_rows() || response.has_right_rows());
+
+        request.set_count_only(false);
+        request.set_max_rows(rows);
+        response = Get<v1::JoinResponse>(request);
+        EXPECT_EQ(response.left_rows().inline_data(), Indices(left_rows));
+        EXPECT_EQ(response.left_rows().type(), v1::ELEMENT_TYPE_INT32);
+        EXPECT_EQ(response.left_rows().count(), rows);
+        EXPECT_EQ(response.has_right_rows(), !IsLeftOnly(static_cast<JoinKind>(kind)));
+        EXPECT_EQ(response.right_rows().inline_data(), response.has_right_rows() ? Indices(right_rows) : "");
+        EXPECT_FALSE(response.has_count());
+      }
+    }
+  }
+}
+
+TEST_F(OperatorsTest, SaysHowManyRowsAJoinHasIfThereIsNoRoom) {
+  v1::JoinRequest request;
+  request.set_kind(v1::JOIN_KIND_INNER);
+  *request.mutable_left() = Int32s({7, 7, 7, 1});
+  *request.mutable_right() = Int32s({7, 7, 7});
+  for (const int64_t room : {int64_t{-1}, int64_t{8}, int64_t{0}}) {
+    if (room >= 0) request.set_max_rows(room);
+    grpc::ClientContext context;
+    v1::JoinResponse response;
+    const grpc::Status status = Call(running_->stub(), &context, request, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(BadField(status), "max_rows");
+    EXPECT_THAT(status.error_message(), HasSubstr("the join has 9 rows"));
+  }
+  request.set_max_rows(9);
+  EXPECT_EQ(Get<v1::JoinResponse>(request).left_rows().count(), 9);
+  request.set_max_rows(int64_t{1} << 62);  // no more room than there can be rows
+  EXPECT_EQ(Get<v1::JoinResponse>(request).right_rows().count(), 9);
 }
 
 }  // namespace

@@ -27,10 +27,11 @@ v1::LoadBalanceRequest GoodBalance() { return Good<v1::LoadBalanceRequest>("Load
 v1::SearchRequest GoodSearch() { return Good<v1::SearchRequest>("Search"); }
 v1::GroupRequest GoodGroup() { return Good<v1::GroupRequest>("Group"); }
 v1::CombineSetsRequest GoodSets() { return Good<v1::CombineSetsRequest>("CombineSets"); }
+v1::JoinRequest GoodJoin() { return Good<v1::JoinRequest>("Join"); }
 
 std::vector<AnyRequest> GoodRequests() {
-  return {GoodSort(),    GoodMerge(),  GoodExpand(), GoodMove(), GoodGather(),    GoodScatter(),
-          GoodBalance(), GoodSearch(), GoodGroup(),  GoodSets(), GoodColumnSort()};
+  return {GoodSort(),    GoodMerge(),  GoodExpand(), GoodMove(), GoodGather(), GoodScatter(),
+          GoodBalance(), GoodSearch(), GoodGroup(),  GoodSets(), GoodJoin(),   GoodColumnSort()};
 }
 
 }  // namespace corank::testing

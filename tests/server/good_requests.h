@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "corank/v1/group.pb.h"
+#include "corank/v1/join.pb.h"
 #include "corank/v1/operators.pb.h"
 #include "corank/v1/sets.pb.h"
 
@@ -13,7 +14,7 @@ namespace corank::testing {
 
 using AnyRequest = std::variant<v1::SortRequest, v1::MergeRequest, v1::ExpandIntervalsRequest, v1::MoveIntervalsRequest,
                                 v1::GatherIntervalsRequest, v1::ScatterIntervalsRequest, v1::LoadBalanceRequest,
-                                v1::SearchRequest, v1::GroupRequest, v1::CombineSetsRequest>;
+                                v1::SearchRequest, v1::GroupRequest, v1::CombineSetsRequest, v1::JoinRequest>;
 
 v1::SortRequest GoodSort();
 v1::SortRequest GoodColumnSort();
@@ -26,6 +27,7 @@ v1::LoadBalanceRequest GoodBalance();
 v1::SearchRequest GoodSearch();
 v1::GroupRequest GoodGroup();
 v1::CombineSetsRequest GoodSets();
+v1::JoinRequest GoodJoin();
 
 /// One of each.
 std::vector<AnyRequest> GoodRequests();

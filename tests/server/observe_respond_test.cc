@@ -394,6 +394,9 @@ TEST(Responses, OfEveryOperatorHaveTheirFields) {
   EXPECT_EQ(Encoded<v1::CombineSetsResponse>(outcome(ResultRole::kKeys)).keys().inline_data(), "x");
   EXPECT_EQ(Encoded<v1::CombineSetsResponse>(outcome(ResultRole::kValues)).values().inline_data(), "x");
   EXPECT_EQ(Encoded<v1::CombineSetsResponse>(outcome(ResultRole::kCount)).count().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::JoinResponse>(outcome(ResultRole::kLeftRows)).left_rows().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::JoinResponse>(outcome(ResultRole::kRightRows)).right_rows().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::JoinResponse>(outcome(ResultRole::kCount)).count().inline_data(), "x");
 }
 
 }  // namespace

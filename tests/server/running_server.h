@@ -94,6 +94,11 @@ struct Unary<v1::GroupRequest> {
   static constexpr auto kMethod = &v1::CorankService::Stub::Group;
 };
 template <>
+struct Unary<v1::JoinRequest> {
+  using Response = v1::JoinResponse;
+  static constexpr auto kMethod = &v1::CorankService::Stub::Join;
+};
+template <>
 struct Unary<v1::CombineSetsRequest> {
   using Response = v1::CombineSetsResponse;
   static constexpr auto kMethod = &v1::CorankService::Stub::CombineSets;

@@ -282,6 +282,25 @@ Case GroupCase() {
   return one;
 }
 
+Case JoinCase() {
+  Case one{"join"};
+  const Bytes left = KeysOf(200, 24), right = KeysOf(150, 25);
+  std::vector<int64_t> left_rows, right_rows;
+  for (const auto& [a, b] : JoinRows(JoinKind::kFull, KeyType::kInt32, left, right)) {
+    left_rows.push_back(a);
+    right_rows.push_back(b);
+  }
+  v1::JoinRequest& request = *one.operation.mutable_join();
+  request.set_kind(v1::JOIN_KIND_FULL);
+  *request.mutable_left() = Int32Array(left);
+  *request.mutable_right() = Int32Array(right);
+  request.set_max_rows(static_cast<int64_t>(left_rows.size()) + 10);
+  v1::JoinResponse& response = *one.expected.mutable_join();
+  *response.mutable_left_rows() = Int32Array(IndexArray(left_rows, 4));
+  *response.mutable_right_rows() = Int32Array(IndexArray(right_rows, 4));
+  return one;
+}
+
 Case SetsCase() {
   Case one{"combine_sets"};
   const auto sorted = [](uint64_t seed) {
@@ -322,7 +341,8 @@ std::vector<Case> Cases() {
           Balance(),
           SearchCase(),
           GroupCase(),
-          SetsCase()};
+          SetsCase(),
+          JoinCase()};
 }
 
 class StreamCombinationsTest : public ::testing::TestWithParam<int> {

@@ -40,9 +40,9 @@ const (
 	ErrorReason_ERROR_REASON_UNSPECIFIED ErrorReason = 0
 	// INVALID_ARGUMENT. A field is malformed, out of range, or contradicts another one. BadRequest names it. Correct it.
 	ErrorReason_ERROR_REASON_FIELD_INVALID ErrorReason = 1
-	// INVALID_ARGUMENT. An input of a Merge or CombineSets, the haystack of a Search or the sorted keys of a Group are
-	// out of order. BadRequest names the array; metadata `index` is its first element that comes before its predecessor.
-	// Sort the array first.
+	// INVALID_ARGUMENT. An input of a Merge or CombineSets, the haystack of a Search, or the keys of a Group or Join that
+	// the request calls sorted are out of order. BadRequest names the array; metadata `index` is its first element that
+	// comes before its predecessor. Sort the array first.
 	ErrorReason_ERROR_REASON_KEYS_NOT_SORTED ErrorReason = 2
 	// INVALID_ARGUMENT. Two intervals write the same element. BadRequest names one interval; metadata `interval` and
 	// `other` have both numbers. Correct the intervals, or set allow_overlap.
@@ -56,6 +56,9 @@ const (
 	ErrorReason_ERROR_REASON_PLACE_NOT_SUPPORTED ErrorReason = 6
 	// INVALID_ARGUMENT, on every part. The parts of a job have different plans. Send one plan, except for `Plan.part`.
 	ErrorReason_ERROR_REASON_JOB_PLANS_DIFFER ErrorReason = 7
+	// INVALID_ARGUMENT. A Join has more rows than the request has room for. BadRequest names max_rows; metadata `rows` is
+	// the number of rows. Set max_rows to it.
+	ErrorReason_ERROR_REASON_TOO_MANY_ROWS ErrorReason = 35
 	// RESOURCE_EXHAUSTED with RetryInfo. Too many requests wait, or too many jobs wait for their parts. Retry later.
 	ErrorReason_ERROR_REASON_QUEUE_FULL ErrorReason = 8
 	// RESOURCE_EXHAUSTED with RetryInfo. Others use the device memory, host memory or room for kept arrays that the
@@ -130,6 +133,7 @@ var (
 		5:  "ERROR_REASON_RESULT_TOO_LARGE",
 		6:  "ERROR_REASON_PLACE_NOT_SUPPORTED",
 		7:  "ERROR_REASON_JOB_PLANS_DIFFER",
+		35: "ERROR_REASON_TOO_MANY_ROWS",
 		8:  "ERROR_REASON_QUEUE_FULL",
 		9:  "ERROR_REASON_MEMORY_FULL",
 		10: "ERROR_REASON_QUOTA_EXCEEDED",
@@ -167,6 +171,7 @@ var (
 		"ERROR_REASON_RESULT_TOO_LARGE":     5,
 		"ERROR_REASON_PLACE_NOT_SUPPORTED":  6,
 		"ERROR_REASON_JOB_PLANS_DIFFER":     7,
+		"ERROR_REASON_TOO_MANY_ROWS":        35,
 		"ERROR_REASON_QUEUE_FULL":           8,
 		"ERROR_REASON_MEMORY_FULL":          9,
 		"ERROR_REASON_QUOTA_EXCEEDED":       10,
@@ -228,7 +233,7 @@ var File_corank_v1_error_reason_proto protoreflect.FileDescriptor
 
 const file_corank_v1_error_reason_proto_rawDesc = "" +
 	"\n" +
-	"\x1ccorank/v1/error_reason.proto\x12\tcorank.v1*\x9a\t\n" +
+	"\x1ccorank/v1/error_reason.proto\x12\tcorank.v1*\xba\t\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aERROR_REASON_FIELD_INVALID\x10\x01\x12 \n" +
@@ -237,7 +242,8 @@ const file_corank_v1_error_reason_proto_rawDesc = "" +
 	"\x1eERROR_REASON_REQUEST_TOO_LARGE\x10\x04\x12!\n" +
 	"\x1dERROR_REASON_RESULT_TOO_LARGE\x10\x05\x12$\n" +
 	" ERROR_REASON_PLACE_NOT_SUPPORTED\x10\x06\x12!\n" +
-	"\x1dERROR_REASON_JOB_PLANS_DIFFER\x10\a\x12\x1b\n" +
+	"\x1dERROR_REASON_JOB_PLANS_DIFFER\x10\a\x12\x1e\n" +
+	"\x1aERROR_REASON_TOO_MANY_ROWS\x10#\x12\x1b\n" +
 	"\x17ERROR_REASON_QUEUE_FULL\x10\b\x12\x1c\n" +
 	"\x18ERROR_REASON_MEMORY_FULL\x10\t\x12\x1f\n" +
 	"\x1bERROR_REASON_QUOTA_EXCEEDED\x10\n" +

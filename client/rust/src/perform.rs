@@ -206,6 +206,7 @@ async fn unary(
         Operation::Search(request) => call!(request, Search),
         Operation::Group(request) => call!(request, Group),
         Operation::CombineSets(request) => call!(request, CombineSets),
+        Operation::Join(request) => call!(request, Join),
     }
 }
 

@@ -56,6 +56,7 @@ impl Method {
             Answer::Search(_) => "Search",
             Answer::Group(_) => "Group",
             Answer::CombineSets(_) => "CombineSets",
+            Answer::Join(_) => "Join",
         }
     }
 
@@ -468,6 +469,12 @@ impl Answered {
                 add("values", sets.values);
                 add("count", sets.count);
                 sets.stats
+            }
+            Answer::Join(join) => {
+                add("left_rows", join.left_rows);
+                add("right_rows", join.right_rows);
+                add("count", join.count);
+                join.stats
             }
         };
         Self { arrays, algorithm, stats: stats.unwrap_or_default() }

@@ -211,7 +211,8 @@ impl CorankService for Fake {
         gather_intervals: GatherIntervalsRequest => GatherIntervalsResponse,
         scatter_intervals: ScatterIntervalsRequest => ScatterIntervalsResponse,
         load_balance: LoadBalanceRequest => LoadBalanceResponse,
-        search: SearchRequest => SearchResponse
+        search: SearchRequest => SearchResponse,
+        join: JoinRequest => JoinResponse
     }
 }
 

@@ -212,6 +212,26 @@ absl::StatusOr<CountSetsResult> Client::CountSets(SetOperation operation, const 
   return CountSetsResult{count.front(), std::move(outcome->stats)};
 }
 
+template <typename Left, typename Right>
+absl::StatusOr<JoinResult> Client::Join(JoinKind kind, const Left& left, const Right& right, const JoinOptions& options,
+                                        const CallOptions& call) const {
+  absl::StatusOr<RawJoinResult> raw = Join(JoinRequest{options, kind, ViewOf(left), ViewOf(right)}, call);
+  if (!raw.ok()) return raw.status();
+  return TypedRows(*std::move(raw));
+}
+
+template <typename Left, typename Right>
+absl::StatusOr<CountJoinResult> Client::CountJoin(JoinKind kind, const Left& left, const Right& right,
+                                                  bool right_sorted, const CallOptions& call) const {
+  JoinRequest request{{right_sorted, std::nullopt}, kind, ViewOf(left), ViewOf(right)};
+  request.count_only = true;
+  std::vector<int64_t> count;
+  VectorBuffer<int64_t> buffer(&count);
+  absl::StatusOr<Outcome> outcome = RunInto(request, call, {&buffer});
+  if (!outcome.ok()) return outcome.status();
+  return CountJoinResult{count.front(), std::move(outcome->stats)};
+}
+
 }  // namespace corank::client
 
 #endif  // CORANK_INTERNAL_CLIENT_TYPED_H_

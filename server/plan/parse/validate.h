@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "corank/v1/group.pb.h"
+#include "corank/v1/join.pb.h"
 #include "corank/v1/operators.pb.h"
 #include "corank/v1/sets.pb.h"
 #include "server/model/operator.h"

@@ -1192,6 +1192,122 @@ impl GroupOutput {
         }
     }
 }
+/// Joins two arrays of keys: finds the rows of both sides that have equal keys.
+///
+/// Keys are equal as in Sort: all NaNs are one key, and -0.0 equals +0.0. The keys may be in any order, and may occur
+/// several times on both sides: where a key occurs a times on the left and b times on the right, it has a * b pairs.
+///
+/// The order of the result is defined: the rows of the left in their order, and for each its partners in their order on
+/// the right; then, for RIGHT and FULL, the rows of the right without a partner in their order. Row numbers count from 0
+/// and are signed: INT32 if both sides have fewer than 2^31 keys, otherwise INT64. A missing partner has the number -1.
+///
+/// Only the run finds the number of rows, so the response has it as the `count` of its arrays. Until then the server
+/// plans for max_rows, or for fewer if two sides of these lengths can never have as many. A range in shared memory or
+/// GPU memory must have room for them, and an inline result of that length must fit into max_response_bytes. The server
+/// writes the rows of the result only. A kept result takes the memory of the planned rows.
+///
+/// A join with more rows fails: INVALID_ARGUMENT with the reason TOO_MANY_ROWS, whose metadata `rows` has the number. A
+/// call with that number as max_rows succeeds.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct JoinRequest {
+    /// Required.
+    #[prost(enumeration = "JoinKind", tag = "1")]
+    pub kind: i32,
+    /// The keys of the left side. The server does not sort them. Required.
+    #[prost(message, optional, tag = "2")]
+    pub left: ::core::option::Option<Array>,
+    /// The keys of the right side; of the type of `left`. Required.
+    #[prost(message, optional, tag = "3")]
+    pub right: ::core::option::Option<Array>,
+    /// Whether the keys of the right side ascend, so that the server need not sort them. The server checks it; unsorted
+    /// keys are INVALID_ARGUMENT.
+    #[prost(bool, tag = "4")]
+    pub right_sorted: bool,
+    /// The most rows that the result may have, 0 or more. Default: the number of keys of both sides. Not allowed with
+    /// count_only.
+    #[prost(int64, optional, tag = "5")]
+    pub max_rows: ::core::option::Option<i64>,
+    /// Whether to return the number of rows in place of the rows. Numbers above 2^62 - 1 are given as 2^62 - 1.
+    #[prost(bool, tag = "6")]
+    pub count_only: bool,
+    /// The destination of the row numbers of the left side. Default: inline.
+    #[prost(message, optional, tag = "7")]
+    pub left_rows_destination: ::core::option::Option<Destination>,
+    /// The destination of the row numbers of the right side. Default: inline.
+    #[prost(message, optional, tag = "8")]
+    pub right_rows_destination: ::core::option::Option<Destination>,
+    /// The destination of the number of rows, with count_only. Default: inline.
+    #[prost(message, optional, tag = "9")]
+    pub count_destination: ::core::option::Option<Destination>,
+    /// Options of the request.
+    #[prost(message, optional, tag = "10")]
+    pub options: ::core::option::Option<RequestOptions>,
+}
+/// The result of Join.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct JoinResponse {
+    /// The row numbers of the left side. Unset with count_only.
+    #[prost(message, optional, tag = "1")]
+    pub left_rows: ::core::option::Option<Array>,
+    /// The row numbers of the right side; as many as of the left. Unset with count_only and for SEMI and ANTI.
+    #[prost(message, optional, tag = "2")]
+    pub right_rows: ::core::option::Option<Array>,
+    /// The number of rows: one INT64. Set with count_only alone.
+    #[prost(message, optional, tag = "3")]
+    pub count: ::core::option::Option<Array>,
+    /// Time and memory that the request took.
+    #[prost(message, optional, tag = "4")]
+    pub stats: ::core::option::Option<RequestStats>,
+}
+/// Which rows a join has. Partners are rows of both sides with equal keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum JoinKind {
+    /// Not a kind. The server refuses it with INVALID_ARGUMENT.
+    Unspecified = 0,
+    /// Each pair of partners.
+    Inner = 1,
+    /// Each pair of partners, and the rows of the left without a partner.
+    Left = 2,
+    /// Each pair of partners, and the rows of the right without a partner.
+    Right = 3,
+    /// Each pair of partners, and the rows of both sides without a partner.
+    Full = 4,
+    /// The rows of the left with a partner, once each. The result has no right_rows.
+    Semi = 5,
+    /// The rows of the left without a partner. The result has no right_rows.
+    Anti = 6,
+}
+impl JoinKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "JOIN_KIND_UNSPECIFIED",
+            Self::Inner => "JOIN_KIND_INNER",
+            Self::Left => "JOIN_KIND_LEFT",
+            Self::Right => "JOIN_KIND_RIGHT",
+            Self::Full => "JOIN_KIND_FULL",
+            Self::Semi => "JOIN_KIND_SEMI",
+            Self::Anti => "JOIN_KIND_ANTI",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "JOIN_KIND_UNSPECIFIED" => Some(Self::Unspecified),
+            "JOIN_KIND_INNER" => Some(Self::Inner),
+            "JOIN_KIND_LEFT" => Some(Self::Left),
+            "JOIN_KIND_RIGHT" => Some(Self::Right),
+            "JOIN_KIND_FULL" => Some(Self::Full),
+            "JOIN_KIND_SEMI" => Some(Self::Semi),
+            "JOIN_KIND_ANTI" => Some(Self::Anti),
+            _ => None,
+        }
+    }
+}
 /// Combines two sorted multisets into a sorted one, like std::set_union and its siblings.
 ///
 /// Keys are equal as in Sort: all NaNs are one key, and -0.0 equals +0.0. Every key of the result has the bits, and the
@@ -1303,7 +1419,7 @@ impl SetOperation {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Operation {
     /// The operator. Required.
-    #[prost(oneof = "operation::Operation", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
+    #[prost(oneof = "operation::Operation", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub operation: ::core::option::Option<operation::Operation>,
 }
 /// Nested message and enum types in `Operation`.
@@ -1341,6 +1457,9 @@ pub mod operation {
         /// CombineSets.
         #[prost(message, tag = "10")]
         CombineSets(super::CombineSetsRequest),
+        /// Join.
+        #[prost(message, tag = "11")]
+        Join(super::JoinRequest),
     }
 }
 /// The work of an Execute call.
@@ -1387,7 +1506,10 @@ pub mod execute_request {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct OperationResult {
     /// The operator's response, of the same operator as in the plan.
-    #[prost(oneof = "operation_result::Result", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
+    #[prost(
+        oneof = "operation_result::Result",
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
+    )]
     pub result: ::core::option::Option<operation_result::Result>,
 }
 /// Nested message and enum types in `OperationResult`.
@@ -1425,6 +1547,9 @@ pub mod operation_result {
         /// The response of CombineSets.
         #[prost(message, tag = "10")]
         CombineSets(super::CombineSetsResponse),
+        /// The response of Join.
+        #[prost(message, tag = "11")]
+        Join(super::JoinResponse),
     }
 }
 /// A message from the server in Execute.
@@ -1957,6 +2082,29 @@ pub mod corank_service_client {
                 .insert(GrpcMethod::new("corank.v1.CorankService", "CombineSets"));
             self.inner.unary(req, path, codec).await
         }
+        /// Inner, left, right, full, semi or anti join of two arrays of keys, as row numbers, or only their number.
+        /// INVALID_ARGUMENT says how many rows the join has if that is more than the request has room for.
+        pub async fn join(
+            &mut self,
+            request: impl tonic::IntoRequest<super::JoinRequest>,
+        ) -> std::result::Result<tonic::Response<super::JoinResponse>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/corank.v1.CorankService/Join",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("corank.v1.CorankService", "Join"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Runs a plan of one or more operators. Inputs and outputs may be streams of chunks, of any length that the server's
         /// stream budgets allow.
         ///
@@ -2117,6 +2265,12 @@ pub mod corank_service_server {
             tonic::Response<super::CombineSetsResponse>,
             tonic::Status,
         >;
+        /// Inner, left, right, full, semi or anti join of two arrays of keys, as row numbers, or only their number.
+        /// INVALID_ARGUMENT says how many rows the join has if that is more than the request has room for.
+        async fn join(
+            &self,
+            request: tonic::Request<super::JoinRequest>,
+        ) -> std::result::Result<tonic::Response<super::JoinResponse>, tonic::Status>;
         /// Server streaming response type for the Execute method.
         type ExecuteStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::ExecuteResponse, tonic::Status>,
@@ -2690,6 +2844,50 @@ pub mod corank_service_server {
                     };
                     Box::pin(fut)
                 }
+                "/corank.v1.CorankService/Join" => {
+                    #[allow(non_camel_case_types)]
+                    struct JoinSvc<T: CorankService>(pub Arc<T>);
+                    impl<
+                        T: CorankService,
+                    > tonic::server::UnaryService<super::JoinRequest> for JoinSvc<T> {
+                        type Response = super::JoinResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::JoinRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as CorankService>::join(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = JoinSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
                 "/corank.v1.CorankService/Execute" => {
                     #[allow(non_camel_case_types)]
                     struct ExecuteSvc<T: CorankService>(pub Arc<T>);
@@ -2831,9 +3029,9 @@ pub enum ErrorReason {
     Unspecified = 0,
     /// INVALID_ARGUMENT. A field is malformed, out of range, or contradicts another one. BadRequest names it. Correct it.
     FieldInvalid = 1,
-    /// INVALID_ARGUMENT. An input of a Merge or CombineSets, the haystack of a Search or the sorted keys of a Group are
-    /// out of order. BadRequest names the array; metadata `index` is its first element that comes before its predecessor.
-    /// Sort the array first.
+    /// INVALID_ARGUMENT. An input of a Merge or CombineSets, the haystack of a Search, or the keys of a Group or Join that
+    /// the request calls sorted are out of order. BadRequest names the array; metadata `index` is its first element that
+    /// comes before its predecessor. Sort the array first.
     KeysNotSorted = 2,
     /// INVALID_ARGUMENT. Two intervals write the same element. BadRequest names one interval; metadata `interval` and
     /// `other` have both numbers. Correct the intervals, or set allow_overlap.
@@ -2847,6 +3045,9 @@ pub enum ErrorReason {
     PlaceNotSupported = 6,
     /// INVALID_ARGUMENT, on every part. The parts of a job have different plans. Send one plan, except for `Plan.part`.
     JobPlansDiffer = 7,
+    /// INVALID_ARGUMENT. A Join has more rows than the request has room for. BadRequest names max_rows; metadata `rows` is
+    /// the number of rows. Set max_rows to it.
+    TooManyRows = 35,
     /// RESOURCE_EXHAUSTED with RetryInfo. Too many requests wait, or too many jobs wait for their parts. Retry later.
     QueueFull = 8,
     /// RESOURCE_EXHAUSTED with RetryInfo. Others use the device memory, host memory or room for kept arrays that the
@@ -2924,6 +3125,7 @@ impl ErrorReason {
             Self::ResultTooLarge => "ERROR_REASON_RESULT_TOO_LARGE",
             Self::PlaceNotSupported => "ERROR_REASON_PLACE_NOT_SUPPORTED",
             Self::JobPlansDiffer => "ERROR_REASON_JOB_PLANS_DIFFER",
+            Self::TooManyRows => "ERROR_REASON_TOO_MANY_ROWS",
             Self::QueueFull => "ERROR_REASON_QUEUE_FULL",
             Self::MemoryFull => "ERROR_REASON_MEMORY_FULL",
             Self::QuotaExceeded => "ERROR_REASON_QUOTA_EXCEEDED",
@@ -2964,6 +3166,7 @@ impl ErrorReason {
             "ERROR_REASON_RESULT_TOO_LARGE" => Some(Self::ResultTooLarge),
             "ERROR_REASON_PLACE_NOT_SUPPORTED" => Some(Self::PlaceNotSupported),
             "ERROR_REASON_JOB_PLANS_DIFFER" => Some(Self::JobPlansDiffer),
+            "ERROR_REASON_TOO_MANY_ROWS" => Some(Self::TooManyRows),
             "ERROR_REASON_QUEUE_FULL" => Some(Self::QueueFull),
             "ERROR_REASON_MEMORY_FULL" => Some(Self::MemoryFull),
             "ERROR_REASON_QUOTA_EXCEEDED" => Some(Self::QuotaExceeded),

@@ -9,6 +9,7 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 import { Duration } from "../../google/protobuf/duration.js";
 import { ArrayChunk } from "./array.js";
 import { GroupRequest, GroupResponse } from "./group.js";
+import { JoinRequest, JoinResponse } from "./join.js";
 import {
   Engine,
   ExpandIntervalsRequest,
@@ -116,7 +117,7 @@ export const protobufFileName = "corank/v1/corank_service.proto";
  *   LoadBalance              results are streams                           never
  *   Move, Scatter            as Search; counts and offsets fit into        never
  *                            max_device_bytes
- * Sorts with `segment_offsets` or `key_columns` never do. Neither do Group, CombineSets and plans of several
+ * Sorts with `segment_offsets` or `key_columns` never do. Neither do Group, CombineSets, Join and plans of several
  * operations.
  */
 
@@ -176,7 +177,11 @@ export interface Operation {
     | GroupRequest
     | undefined;
   /** CombineSets. */
-  combineSets?: CombineSetsRequest | undefined;
+  combineSets?:
+    | CombineSetsRequest
+    | undefined;
+  /** Join. */
+  join?: JoinRequest | undefined;
 }
 
 /** The work of an Execute call. */
@@ -248,7 +253,11 @@ export interface OperationResult {
     | GroupResponse
     | undefined;
   /** The response of CombineSets. */
-  combineSets?: CombineSetsResponse | undefined;
+  combineSets?:
+    | CombineSetsResponse
+    | undefined;
+  /** The response of Join. */
+  join?: JoinResponse | undefined;
 }
 
 /** A message from the server in Execute. */
@@ -386,6 +395,7 @@ function createBaseOperation(): Operation {
     search: undefined,
     group: undefined,
     combineSets: undefined,
+    join: undefined,
   };
 }
 
@@ -420,6 +430,9 @@ export const Operation: MessageFns<Operation> = {
     }
     if (message.combineSets !== undefined) {
       CombineSetsRequest.encode(message.combineSets, writer.uint32(82).fork()).join();
+    }
+    if (message.join !== undefined) {
+      JoinRequest.encode(message.join, writer.uint32(90).fork()).join();
     }
     return writer;
   },
@@ -517,6 +530,14 @@ export const Operation: MessageFns<Operation> = {
             message.combineSets = CombineSetsRequest.decode(reader, reader.uint32());
             continue;
           }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.join = JoinRequest.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -563,6 +584,9 @@ export const Operation: MessageFns<Operation> = {
       : undefined;
     message.combineSets = (object.combineSets !== undefined && object.combineSets !== null)
       ? CombineSetsRequest.fromPartial(object.combineSets)
+      : undefined;
+    message.join = (object.join !== undefined && object.join !== null)
+      ? JoinRequest.fromPartial(object.join)
       : undefined;
     return message;
   },
@@ -740,6 +764,7 @@ function createBaseOperationResult(): OperationResult {
     search: undefined,
     group: undefined,
     combineSets: undefined,
+    join: undefined,
   };
 }
 
@@ -774,6 +799,9 @@ export const OperationResult: MessageFns<OperationResult> = {
     }
     if (message.combineSets !== undefined) {
       CombineSetsResponse.encode(message.combineSets, writer.uint32(82).fork()).join();
+    }
+    if (message.join !== undefined) {
+      JoinResponse.encode(message.join, writer.uint32(90).fork()).join();
     }
     return writer;
   },
@@ -871,6 +899,14 @@ export const OperationResult: MessageFns<OperationResult> = {
             message.combineSets = CombineSetsResponse.decode(reader, reader.uint32());
             continue;
           }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.join = JoinResponse.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -917,6 +953,9 @@ export const OperationResult: MessageFns<OperationResult> = {
       : undefined;
     message.combineSets = (object.combineSets !== undefined && object.combineSets !== null)
       ? CombineSetsResponse.fromPartial(object.combineSets)
+      : undefined;
+    message.join = (object.join !== undefined && object.join !== null)
+      ? JoinResponse.fromPartial(object.join)
       : undefined;
     return message;
   },

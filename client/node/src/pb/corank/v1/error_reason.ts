@@ -30,9 +30,9 @@ export enum ErrorReason {
   /** ERROR_REASON_FIELD_INVALID - INVALID_ARGUMENT. A field is malformed, out of range, or contradicts another one. BadRequest names it. Correct it. */
   ERROR_REASON_FIELD_INVALID = 1,
   /**
-   * ERROR_REASON_KEYS_NOT_SORTED - INVALID_ARGUMENT. An input of a Merge or CombineSets, the haystack of a Search or the sorted keys of a Group are
-   * out of order. BadRequest names the array; metadata `index` is its first element that comes before its predecessor.
-   * Sort the array first.
+   * ERROR_REASON_KEYS_NOT_SORTED - INVALID_ARGUMENT. An input of a Merge or CombineSets, the haystack of a Search, or the keys of a Group or Join that
+   * the request calls sorted are out of order. BadRequest names the array; metadata `index` is its first element that
+   * comes before its predecessor. Sort the array first.
    */
   ERROR_REASON_KEYS_NOT_SORTED = 2,
   /**
@@ -51,6 +51,11 @@ export enum ErrorReason {
   ERROR_REASON_PLACE_NOT_SUPPORTED = 6,
   /** ERROR_REASON_JOB_PLANS_DIFFER - INVALID_ARGUMENT, on every part. The parts of a job have different plans. Send one plan, except for `Plan.part`. */
   ERROR_REASON_JOB_PLANS_DIFFER = 7,
+  /**
+   * ERROR_REASON_TOO_MANY_ROWS - INVALID_ARGUMENT. A Join has more rows than the request has room for. BadRequest names max_rows; metadata `rows` is
+   * the number of rows. Set max_rows to it.
+   */
+  ERROR_REASON_TOO_MANY_ROWS = 35,
   /** ERROR_REASON_QUEUE_FULL - RESOURCE_EXHAUSTED with RetryInfo. Too many requests wait, or too many jobs wait for their parts. Retry later. */
   ERROR_REASON_QUEUE_FULL = 8,
   /**
