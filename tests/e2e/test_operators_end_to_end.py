@@ -103,6 +103,28 @@ def test_groups_of_a_million_keys(client: corank.Client, distinct: int, place: A
 
 
 @pytest.mark.parametrize("place", ["inline", "stream"])
+@pytest.mark.parametrize("distinct", [100_000, 1 << 30])
+def test_joins_of_half_a_million_rows(client: corank.Client, distinct: int, place: Any) -> None:
+    rng = np.random.default_rng(distinct)
+    left, right = (rng.integers(0, distinct, 500_000, dtype=np.int32) for _ in range(2))
+    order = np.argsort(right, kind="stable")
+    first, last = (np.searchsorted(right[order], left, side) for side in ("left", "right"))
+    partners = last - first
+    starts = np.cumsum(partners) - partners
+    rows = np.repeat(np.arange(left.size), partners)
+    others = order[first[rows] + np.arange(rows.size) - starts[rows]]
+    got = client.join(left, right, place=place)
+    np.testing.assert_array_equal(got[0], rows)
+    np.testing.assert_array_equal(got[1], others)
+    unmatched = np.flatnonzero(~np.isin(right, left))
+    got = client.join(left, right, "right", place=place)
+    np.testing.assert_array_equal(got[0], np.concatenate([rows, np.full(unmatched.size, -1)]))
+    np.testing.assert_array_equal(got[1], np.concatenate([others, unmatched]))
+    np.testing.assert_array_equal(client.join(left, right, "anti", place=place), np.flatnonzero(partners == 0))
+    assert client.count_join(left, right, "full", place=place) == rows.size + unmatched.size + (partners == 0).sum()
+
+
+@pytest.mark.parametrize("place", ["inline", "stream"])
 @pytest.mark.parametrize("distinct", [1, 300, 1_000_000])
 def test_sets_of_a_million_keys(client: corank.Client, distinct: int, place: Any) -> None:
     rng = np.random.default_rng(distinct)

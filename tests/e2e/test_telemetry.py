@@ -37,6 +37,7 @@ OPERATORS: dict[str, Callable[[corank.Client], object]] = {
     "search": lambda client: client.search([1, 2, 3], [2]),
     "group": lambda client: client.unique(X),
     "combine_sets": lambda client: client.count_sets([1, 2], [2], "union"),
+    "join": lambda client: client.count_join([1, 2], [2]),
 }
 STAGES = ("validate", "queue", "copy_in", "kernel", "copy_out", "respond")
 TRACE = "0af7651916cd43dd8448eb211c80319c"

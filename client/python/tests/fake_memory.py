@@ -29,6 +29,7 @@ DESTINATIONS = {
     "search": {"positions": "destination"},
     "group": {name: f"{name}_destination" for name in ("keys", "counts", "firsts", "sums", "minima", "maxima")},
     "combine_sets": {name: f"{name}_destination" for name in ("keys", "values", "count")},
+    "join": {name: f"{name}_destination" for name in ("left_rows", "right_rows", "count")},
 }
 
 

@@ -13,214 +13,172 @@ from typing import Any, NoReturn
 import grpc
 import numpy as np
 import oracles
+from fake_arrays import NAMES, STATS, Refused, check_sorted, indices, is_descending, like, numbers, read
 from fake_execute import Executor
 from fake_memory import DEVICE_UUID, PREFIX, Call, Failure, Places
 from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2, status_pb2
-from numpy.typing import NDArray
 
-from corank.v1 import array_pb2, group_pb2, operators_pb2, sets_pb2
 from corank.v1 import corank_service_pb2 as service
+from corank.v1 import group_pb2, join_pb2, operators_pb2, sets_pb2
 from corank.v1 import memory_service_pb2 as memory
-
-_NAMES = {number: name[len("ELEMENT_TYPE_") :].lower() for name, number in array_pb2.ElementType.items()}
-_STATS = operators_pb2.RequestStats(
-    engine=operators_pb2.ENGINE_CPU, device="NumPy", queue_ns=1, kernel_ns=2, batch_size=1, workspace_bytes=4
-)
-
-
-class _Refused(Exception):
-    """A request that is refused, with the field that is wrong."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(message)
-        self.field = field
-
-
-def _read(field: str, array: Any) -> NDArray[Any]:
-    """The elements of an Array message: numbers, or rows of bytes for records."""
-    if array.type == array_pb2.ELEMENT_TYPE_UNSPECIFIED:
-        raise _Refused(f"{field}.type", "is required")
-    if array.type == array_pb2.ELEMENT_TYPE_RECORD:
-        out = np.frombuffer(array.inline_data, f"V{array.record_bytes}")
-    else:
-        out = np.frombuffer(array.inline_data, oracles.storage(_NAMES[array.type]))
-    if array.HasField("count") and array.count != out.size:
-        raise _Refused(f"{field}.count", f"is {array.count}, but the bytes hold {out.size} elements")
-    return out
-
-
-def _like(array: Any, elements: NDArray[Any]) -> Any:
-    return array_pb2.Array(
-        type=array.type,
-        record_bytes=array.record_bytes,
-        count=len(elements),
-        inline_data=np.ascontiguousarray(elements).tobytes(),
-    )
-
-
-def _indices(elements: NDArray[Any]) -> Any:
-    return array_pb2.Array(type=array_pb2.ELEMENT_TYPE_UINT32, inline_data=elements.astype("<u4").tobytes())
-
-
-def _descending(request: Any) -> bool:
-    return bool(request.order == operators_pb2.SORT_ORDER_DESCENDING)
-
-
-def _check_sorted(field: str, keys: NDArray[Any], request: Any, type_: int) -> None:
-    if getattr(request, "assume_sorted", False):
-        return
-    index = oracles.first_unsorted(keys, _NAMES[type_], _descending(request))
-    if index is not None:
-        raise _Refused(field, f"element {index} is out of order")
 
 
 def _sort(request: Any) -> Any:
-    keys = _read("keys", request.keys)
-    name, descending = _NAMES[request.keys.type], _descending(request)
+    keys = read("keys", request.keys)
+    name, descending = NAMES[request.keys.type], is_descending(request)
     if request.HasField("segment_offsets"):
-        offsets = _read("segment_offsets", request.segment_offsets).tolist()
+        offsets = read("segment_offsets", request.segment_offsets).tolist()
         if not offsets or offsets[0] != 0 or offsets[-1] != len(keys) or offsets != sorted(offsets):
-            raise _Refused("segment_offsets", "must rise from 0 to the number of keys")
+            raise Refused("segment_offsets", "must rise from 0 to the number of keys")
         order = oracles.segmented_argsort(keys, offsets, name, descending)
     else:
         order = oracles.argsort(keys, name, descending)
     if request.HasField("limit"):
         if request.limit < 0:
-            raise _Refused("limit", f"is {request.limit}, must be 0 or more")
+            raise Refused("limit", f"is {request.limit}, must be 0 or more")
         order = order[: request.limit]
     taken = request.algorithm
     if taken == operators_pb2.SORT_ALGORITHM_AUTO:
         taken = operators_pb2.SORT_ALGORITHM_MERGESORT
-    response = operators_pb2.SortResponse(algorithm=taken, stats=_STATS)
+    response = operators_pb2.SortResponse(algorithm=taken, stats=STATS)
     if request.output != operators_pb2.SORT_OUTPUT_INDICES:
-        response.keys.CopyFrom(_like(request.keys, keys[order]))
+        response.keys.CopyFrom(like(request.keys, keys[order]))
     if request.output != operators_pb2.SORT_OUTPUT_KEYS:
-        response.indices.CopyFrom(_indices(order))
+        response.indices.CopyFrom(indices(order))
     if request.HasField("values"):
-        values = _read("values", request.values)
+        values = read("values", request.values)
         if len(values) != len(keys):
-            raise _Refused("values", f"has {len(values)} elements for {len(keys)} keys")
-        response.values.CopyFrom(_like(request.values, values[order]))
+            raise Refused("values", f"has {len(values)} elements for {len(keys)} keys")
+        response.values.CopyFrom(like(request.values, values[order]))
     return response
 
 
 def _merge(request: Any) -> Any:
     if len(request.keys) < 2:
-        raise _Refused("keys", f"has {len(request.keys)} arrays, needs 2 to 1024")
-    inputs = [_read(f"keys[{i}]", array) for i, array in enumerate(request.keys)]
+        raise Refused("keys", f"has {len(request.keys)} arrays, needs 2 to 1024")
+    inputs = [read(f"keys[{i}]", array) for i, array in enumerate(request.keys)]
     for i, keys in enumerate(inputs):
-        _check_sorted(f"keys[{i}]", keys, request, request.keys[0].type)
+        check_sorted(f"keys[{i}]", keys, request, request.keys[0].type)
     joined = np.concatenate(inputs)
-    order = oracles.argsort(joined, _NAMES[request.keys[0].type], _descending(request))
+    order = oracles.argsort(joined, NAMES[request.keys[0].type], is_descending(request))
     response = operators_pb2.MergeResponse(
-        keys=_like(request.keys[0], joined[order]), algorithm=operators_pb2.MERGE_ALGORITHM_TILED, stats=_STATS
+        keys=like(request.keys[0], joined[order]), algorithm=operators_pb2.MERGE_ALGORITHM_TILED, stats=STATS
     )
     if request.values:
-        values = np.concatenate([_read(f"values[{i}]", array) for i, array in enumerate(request.values)])
-        response.values.CopyFrom(_like(request.values[0], values[order]))
+        values = np.concatenate([read(f"values[{i}]", array) for i, array in enumerate(request.values)])
+        response.values.CopyFrom(like(request.values[0], values[order]))
     return response
 
 
 def _expand(request: Any) -> Any:
-    values, counts = _read("values", request.values), _read("counts", request.counts)
+    values, counts = read("values", request.values), read("counts", request.counts)
     if (counts < 0).any():
-        raise _Refused(f"counts[{int(np.argmax(counts < 0))}]", "must be 0 or more")
-    return operators_pb2.ExpandIntervalsResponse(values=_like(request.values, np.repeat(values, counts)), stats=_STATS)
+        raise Refused(f"counts[{int(np.argmax(counts < 0))}]", "must be 0 or more")
+    return operators_pb2.ExpandIntervalsResponse(values=like(request.values, np.repeat(values, counts)), stats=STATS)
 
 
 def _move(request: Any) -> Any:
-    source, counts = _read("source", request.source), _read("counts", request.counts)
+    source, counts = read("source", request.source), read("counts", request.counts)
     starts = np.concatenate([[0], np.cumsum(counts)[:-1]]) if len(counts) else counts
     gathers = isinstance(request, operators_pb2.GatherIntervalsRequest)
     scatters = isinstance(request, operators_pb2.ScatterIntervalsRequest)
-    offsets = starts if scatters else _read("source_offsets", request.source_offsets)
-    to = starts if gathers else _read("destination_offsets", request.destination_offsets)
+    offsets = starts if scatters else read("source_offsets", request.source_offsets)
+    to = starts if gathers else read("destination_offsets", request.destination_offsets)
     if gathers:
         into = np.zeros(int(counts.sum()), source.dtype)
     elif request.WhichOneof("initial") == "destination":
-        into = _read("destination", request.destination)
+        into = read("destination", request.destination)
     else:
         into = np.zeros(request.destination_count, source.dtype)
     for i, (begin, goal, count) in enumerate(zip(offsets, to, counts)):
         if begin < 0 or begin + count > len(source):
-            raise _Refused(f"source_offsets[{i}]", f"interval {i} is outside the source")
+            raise Refused(f"source_offsets[{i}]", f"interval {i} is outside the source")
         if goal < 0 or goal + count > len(into):
-            raise _Refused(f"destination_offsets[{i}]", f"interval {i} is outside the destination")
+            raise Refused(f"destination_offsets[{i}]", f"interval {i} is outside the destination")
     response_type = {
         operators_pb2.MoveIntervalsRequest: operators_pb2.MoveIntervalsResponse,
         operators_pb2.GatherIntervalsRequest: operators_pb2.GatherIntervalsResponse,
         operators_pb2.ScatterIntervalsRequest: operators_pb2.ScatterIntervalsResponse,
     }[type(request)]
     out = oracles.move(source, offsets.tolist(), to.tolist(), counts.tolist(), into)
-    return response_type(result=_like(request.source, out), stats=_STATS)
+    return response_type(result=like(request.source, out), stats=STATS)
 
 
 def _load_balance(request: Any) -> Any:
-    objects, ranks = oracles.load_balance(_read("counts", request.counts))
-    return operators_pb2.LoadBalanceResponse(objects=_indices(objects), ranks=_indices(ranks), stats=_STATS)
+    objects, ranks = oracles.load_balance(read("counts", request.counts))
+    return operators_pb2.LoadBalanceResponse(objects=indices(objects), ranks=indices(ranks), stats=STATS)
 
 
 def _search(request: Any) -> Any:
-    haystack, needles = _read("haystack", request.haystack), _read("needles", request.needles)
-    _check_sorted("haystack", haystack, request, request.haystack.type)
+    haystack, needles = read("haystack", request.haystack), read("needles", request.needles)
+    check_sorted("haystack", haystack, request, request.haystack.type)
     side = "right" if request.bound == operators_pb2.SEARCH_BOUND_UPPER else "left"
-    found = oracles.search(haystack, needles, _NAMES[request.haystack.type], side, _descending(request))
-    return operators_pb2.SearchResponse(positions=_indices(found), stats=_STATS)
-
-
-def _numbers(name: str, elements: NDArray[Any]) -> Any:
-    return array_pb2.Array(type=name, inline_data=elements.tobytes())
+    found = oracles.search(haystack, needles, NAMES[request.haystack.type], side, is_descending(request))
+    return operators_pb2.SearchResponse(positions=indices(found), stats=STATS)
 
 
 def _group(request: Any) -> Any:
-    keys = _read("keys", request.keys)
+    keys = read("keys", request.keys)
     arrangement = {group_pb2.GROUP_INPUT_SORTED: "sorted", group_pb2.GROUP_INPUT_RUNS: "runs"}.get(
         request.input, "unsorted"
     )
-    name, descending = _NAMES[request.keys.type], _descending(request)
+    name, descending = NAMES[request.keys.type], is_descending(request)
     if arrangement == "sorted":
         index = oracles.first_unsorted(keys, name, descending)
         if index is not None:
-            raise _Refused("keys", f"element {index} is out of order")
+            raise Refused("keys", f"element {index} is out of order")
     order, starts, counts = oracles.groups(keys, name, arrangement, descending)
-    response = group_pb2.GroupResponse(stats=_STATS)
+    response = group_pb2.GroupResponse(stats=STATS)
     for output in request.outputs:
         if output == group_pb2.GROUP_OUTPUT_KEYS:
-            response.keys.CopyFrom(_like(request.keys, keys[order][starts]))
+            response.keys.CopyFrom(like(request.keys, keys[order][starts]))
         elif output == group_pb2.GROUP_OUTPUT_COUNTS:
-            response.counts.CopyFrom(_numbers("ELEMENT_TYPE_INT64", counts.astype("<i8")))
+            response.counts.CopyFrom(numbers("ELEMENT_TYPE_INT64", counts.astype("<i8")))
         elif output == group_pb2.GROUP_OUTPUT_FIRSTS:
-            response.firsts.CopyFrom(_indices(order[starts]))
+            response.firsts.CopyFrom(indices(order[starts]))
         else:
-            values, of = _read("values", request.values)[order], _NAMES[request.values.type]
+            values, of = read("values", request.values)[order], NAMES[request.values.type]
             if output == group_pb2.GROUP_OUTPUT_SUMS:
                 try:
                     sums = oracles.sums(values, of, starts, counts)
                 except OverflowError as error:
-                    raise _Refused("values", f"a sum does not fit in 64 bits: {error}") from error
-                response.sums.CopyFrom(_numbers(f"ELEMENT_TYPE_{sums.dtype.name.upper()}", sums))
+                    raise Refused("values", f"a sum does not fit in 64 bits: {error}") from error
+                response.sums.CopyFrom(numbers(f"ELEMENT_TYPE_{sums.dtype.name.upper()}", sums))
             else:
                 greatest = output == group_pb2.GROUP_OUTPUT_MAXIMA
                 field = response.maxima if greatest else response.minima
-                field.CopyFrom(_like(request.values, oracles.extremes(values, of, starts, counts, greatest)))
+                field.CopyFrom(like(request.values, oracles.extremes(values, of, starts, counts, greatest)))
     return response
 
 
 def _combine_sets(request: Any) -> Any:
-    left, right = _read("left", request.left), _read("right", request.right)
+    left, right = read("left", request.left), read("right", request.right)
     for field, side in (("left", left), ("right", right)):
-        _check_sorted(field, side, request, request.left.type)
+        check_sorted(field, side, request, request.left.type)
     operation = sets_pb2.SetOperation.Name(request.operation).removeprefix("SET_OPERATION_").lower()
-    found = oracles.combine(left, right, _NAMES[request.left.type], operation, _descending(request))
+    found = oracles.combine(left, right, NAMES[request.left.type], operation, is_descending(request))
     if request.count_only:
-        count = _numbers("ELEMENT_TYPE_INT64", np.array([len(found)], "<i8"))
-        return sets_pb2.CombineSetsResponse(count=count, stats=_STATS)
-    response = sets_pb2.CombineSetsResponse(stats=_STATS)
-    response.keys.CopyFrom(_like(request.left, np.concatenate([left, right])[found]))
-    values = [_read(each, getattr(request, each)) for each in ("left_values", "right_values") if request.HasField(each)]
+        count = numbers("ELEMENT_TYPE_INT64", np.array([len(found)], "<i8"))
+        return sets_pb2.CombineSetsResponse(count=count, stats=STATS)
+    response = sets_pb2.CombineSetsResponse(stats=STATS)
+    response.keys.CopyFrom(like(request.left, np.concatenate([left, right])[found]))
+    values = [read(each, getattr(request, each)) for each in ("left_values", "right_values") if request.HasField(each)]
     if values:
-        response.values.CopyFrom(_like(request.left_values, np.concatenate(values)[found]))
+        response.values.CopyFrom(like(request.left_values, np.concatenate(values)[found]))
+    return response
+
+
+def _join(request: Any) -> Any:
+    left, right = read("left", request.left), read("right", request.right)
+    how = join_pb2.JoinKind.Name(request.kind).removeprefix("JOIN_KIND_").lower()
+    left_rows, right_rows = oracles.join(left, right, NAMES[request.left.type], how)
+    if request.count_only:
+        count = numbers("ELEMENT_TYPE_INT64", np.array([left_rows.size], "<i8"))
+        return join_pb2.JoinResponse(count=count, stats=STATS)
+    response = join_pb2.JoinResponse(left_rows=numbers("ELEMENT_TYPE_INT32", left_rows), stats=STATS)
+    if how not in ("semi", "anti"):
+        response.right_rows.CopyFrom(numbers("ELEMENT_TYPE_INT32", right_rows))
     return response
 
 
@@ -235,6 +193,7 @@ _METHODS: dict[str, tuple[type[Any], str, Callable[[Any], Any]]] = {
     "Search": (operators_pb2.SearchRequest, "search", _search),
     "Group": (group_pb2.GroupRequest, "group", _group),
     "CombineSets": (sets_pb2.CombineSetsRequest, "combine_sets", _combine_sets),
+    "Join": (join_pb2.JoinRequest, "join", _join),
 }
 GRPC = tuple(int(part) for part in grpc.__version__.split(".")[:2])
 """The version of gRPC in use, such as (1, 60): older ones know less of what went wrong."""
@@ -436,7 +395,7 @@ class FakeServer:
                 yield from function(requests, context)
             except Failure as failed:
                 _abort(context, "streamed", failed.code, str(failed), _retry_info(failed.retry_after))
-            except _Refused as refused:
+            except Refused as refused:
                 _abort_refused(context, "streamed", refused)
             context.set_trailing_metadata((("x-request-id", "streamed"),))
 
@@ -461,7 +420,7 @@ class FakeServer:
                 self.places.bring(request, call)
                 answer = function(request)
                 self.places.deliver(operation, request, answer, call)
-            except _Refused as refused:
+            except Refused as refused:
                 _abort_refused(context, request_id, refused)
             except Failure as failed:
                 _abort(context, request_id, failed.code, str(failed), _retry_info(failed.retry_after))
@@ -479,7 +438,7 @@ def _retry_info(retry_after: float | None) -> list[Any]:
     return [error_details_pb2.RetryInfo(retry_delay=delay)]
 
 
-def _abort_refused(context: grpc.ServicerContext, request_id: str, refused: _Refused) -> NoReturn:
+def _abort_refused(context: grpc.ServicerContext, request_id: str, refused: Refused) -> NoReturn:
     violation = error_details_pb2.BadRequest.FieldViolation(field=refused.field, description=str(refused))
     details = [error_details_pb2.BadRequest(field_violations=[violation])]
     _abort(context, request_id, grpc.StatusCode.INVALID_ARGUMENT, f"{refused.field}: {refused}", details)

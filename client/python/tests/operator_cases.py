@@ -142,6 +142,13 @@ def cases(count: int, seed: int = 1) -> list[Case]:
     def intersection(client: corank.Client, put: Any, **options: Any) -> Any:
         return client.combine_sets(put(sides[0]), put(sides[1]), "intersection", **options)
 
+    met = oracles.join(numbers[: count // 2], numbers[count // 3 :], "uint16", "full")
+
+    def full_join(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.join(
+            put(numbers[: count // 2]), put(numbers[count // 3 :]), "full", max_rows=met[0].size, **options
+        )
+
     joined, joined_rows = np.concatenate(halves), np.concatenate(rows)
     objects, ranks = oracles.load_balance(counts)
     return [
@@ -161,6 +168,7 @@ def cases(count: int, seed: int = 1) -> list[Case]:
         Case("search", search, (np.searchsorted(haystack, needles, side="right"),)),
         Case("group", group, group_results),
         Case("unique", unique, (np.unique(numbers),)),
+        Case("full join", full_join, met),
         Case("union", union, (np.concatenate(sides)[united], np.concatenate(side_values)[united])),
         Case("intersection", intersection, (np.concatenate(sides)[shared],)),
     ]

@@ -172,3 +172,28 @@ def combine(left: Array, right: Array, key_type: str, operation: str, descending
             "symmetric_difference": ours[partners:] + theirs[partners:],
         }[operation]
     return np.array(found, np.int64)
+
+
+def join(left: Array, right: Array, key_type: str, how: str) -> tuple[Array, Array]:
+    """The rows of a join; -1: no partner."""
+    order, starts, _ = groups(np.concatenate([left, right]), key_type, "unsorted")
+    partners: dict[int, list[int]] = {}
+    matched = set()
+    for rows in np.split(order, starts)[1:]:
+        theirs = (rows[rows >= len(left)] - len(left)).tolist()
+        for row in rows[rows < len(left)].tolist():
+            partners[row] = theirs
+            matched.update(theirs)
+    found: list[tuple[int, int]] = []
+    for row in range(len(left)):
+        theirs = partners[row]
+        if how == "semi":
+            found += [(row, -1)] if theirs else []
+        elif theirs:
+            found += [] if how == "anti" else [(row, other) for other in theirs]
+        elif how in ("left", "full", "anti"):
+            found.append((row, -1))
+    if how in ("right", "full"):
+        found += [(-1, row) for row in range(len(right)) if row not in matched]
+    both = np.array(found, np.int32).reshape(-1, 2)
+    return both[:, 0].copy(), both[:, 1].copy()

@@ -22,10 +22,12 @@ OPERATORS = [
     "argsort",
     "argsort_columns",
     "combine_sets",
+    "count_join",
     "count_sets",
     "expand",
     "gather",
     "group",
+    "join",
     "load_balance",
     "merge",
     "move",
@@ -33,7 +35,7 @@ OPERATORS = [
 OPERATORS += ["run_length_encode", "scatter", "search", "sort", "sort_columns", "sort_columns_with_indices"]
 OPERATORS += ["sort_with_indices", "unique"]
 TABLES = ["argsort_by", "group_by", "join_by", "merge_by", "sort_by", "top_k"]
-NOT_IN_CHAINS = {"sort_columns", "sort_columns_with_indices"}
+NOT_IN_CHAINS = {"count_join", "join", "sort_columns", "sort_columns_with_indices"}
 OTHERS = ["address", "arrays", "chain", "close", "delete", "empty_shared", "health", "info", "share", "store"]
 OTHERS += ["stored", "submit"]
 X = np.array([3, 1, 2], np.int32)
@@ -59,6 +61,7 @@ def test_completion_shows_what_users_call(fake_client: corank.Client) -> None:
         "message",
         "reason",
         "request_id",
+        "rows",
         "trace_id",
     }
 

@@ -81,6 +81,7 @@ __all__ = [
     "chain",
     "combine_sets",
     "connect",
+    "count_join",
     "count_sets",
     "delete",
     "empty_shared",
@@ -90,6 +91,7 @@ __all__ = [
     "group_by",
     "health",
     "info",
+    "join",
     "join_by",
     "load_balance",
     "merge",
@@ -149,6 +151,8 @@ unique = _default.unique
 run_length_encode = _default.run_length_encode
 combine_sets = _default.combine_sets
 count_sets = _default.count_sets
+join = _default.join
+count_join = _default.count_join
 sort_by = _default.sort_by
 argsort_by = _default.argsort_by
 top_k = _default.top_k

@@ -15,6 +15,7 @@ from corank._chains import Chain, Pending
 from corank._connection import Connection, kept_handles
 from corank._copying import copy_into
 from corank._elements import movable, whole
+from corank._errors import CorankError
 from corank._futures import Threads
 from corank._kept import StoredArray, StoredArrays
 from corank._options import (
@@ -60,6 +61,11 @@ def method_of(client: Any, name: Any) -> Any:
         advice = f"did you mean {close[0]!r}?" if close else f"these do: {', '.join(CALLS)}"
         raise ValueError(f"submit: no method {name!r} calls the server; {advice}")
     return getattr(client, name)
+
+
+def following_task(task: Task, error: CorankError) -> Task | None:
+    """The call that follows one which failed so; None: none does."""
+    return None if task.again is None else task.again(error)
 
 
 def step_of(connection: Connection, task: Task, options: CallOptions) -> tuple[Step, Settings]:
@@ -134,7 +140,15 @@ class Client(ArrayOperators, TableOperators, options=CallOptions, result="NDArra
 
     def _perform(self, task: Task, options: CallOptions) -> Any:
         step, settings = step_of(self._connection, task, options)
-        return task.finish(self._connection.perform([step], settings, execute=False)[0])
+        try:
+            results = self._connection.perform([step], settings, execute=False)[0]
+        except CorankError as error:
+            following = following_task(task, error)
+            if following is None:
+                raise
+        else:
+            return task.finish(results)
+        return self._perform(following, options)
 
     def submit(self, operator: str, *arguments: Any, **options: Any) -> Future[Any]:
         """Starts a call in a thread and returns at once.

@@ -59,6 +59,7 @@ class CorankError(Exception):
         code: the gRPC status, such as "INVALID_ARGUMENT"; also for what is refused before it is sent.
         reason: why the server failed the call: a name of the protocol's ErrorReason without its prefix, such as
             "QUEUE_FULL"; empty if the error is not the server's.
+        rows: the rows of a join that has more than max_rows (reason "TOO_MANY_ROWS"); None for other errors.
         message: what the caller can change, in words.
         request_id: the name of the request in the server's log; empty if the server did not answer.
         trace_id: the W3C trace that the call belongs to; empty without traceparent=.
@@ -70,6 +71,7 @@ class CorankError(Exception):
     grpc_error: grpc.RpcError | None = None
     _failure = Failure.FINAL
     reason = ""
+    rows: int | None = None
     trace_id = ""
     attempts = 1
 
@@ -216,6 +218,8 @@ class _Details(NamedTuple):
     cause: str = ""
     """The reason of the part that ended a job."""
     field: str = ""
+    rows: int | None = None
+    """Of a join that has more than the request has room for."""
     retry_after: float | None = None
     """Seconds."""
 
@@ -231,6 +235,9 @@ def _details(metadata: dict[str, object]) -> _Details:
                 info = _ErrorInfo.FromString(detail.value)
                 if info.domain == _DOMAIN:
                     made = made._replace(reason=info.reason, cause=info.metadata.get("cause", ""))
+                    rows = info.metadata.get("rows", "")
+                    if info.reason == "TOO_MANY_ROWS" and rows.isdecimal():
+                        made = made._replace(rows=int(rows))
             elif detail.type_url == _TYPES + "BadRequest":
                 violations = _BadRequest.FromString(detail.value).field_violations
                 made = made._replace(field=violations[0].field if violations else "")
@@ -319,7 +326,7 @@ def from_rpc(error: Any, *, operator: str, peer: Peer, deadline: float | None, t
     metadata: dict[str, object] = {str(key): value for key, value in (error.trailing_metadata() or ())}
     told = _details(metadata)
     made = _from_call(error, told, str(metadata.get(_REQUEST_ID, "")), operator, peer, deadline)
-    made.reason, made.trace_id, made.grpc_error = told.reason, trace_id, error
+    made.reason, made.rows, made.trace_id, made.grpc_error = told.reason, told.rows, trace_id, error
     return made
 
 

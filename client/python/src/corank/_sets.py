@@ -101,14 +101,15 @@ class _Combination:
     def count_task(self) -> Task:
         """The call; its result is the number of keys."""
         output = Output("count", self.request, "count_destination", np.dtype("<i8"), 1)
-        return self._task([output], lambda results: _number(results[0]), False)
+        return self._task([output], lambda results: number(results[0]), False)
 
     def _task(self, outputs: list[Output], finish: Any, is_shifted: bool) -> Task:
         response = sets.CombineSetsResponse
         return Task("CombineSets", "combine_sets", self.request, self.parts, outputs, response, finish, is_shifted)
 
 
-def _number(result: Any) -> Any:
+def number(result: Any) -> Any:
+    """The number that a result of one element holds; the handle of one that is kept."""
     return int(result[0]) if isinstance(result, np.ndarray) else result
 
 

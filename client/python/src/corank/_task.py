@@ -11,6 +11,7 @@ import numpy as np
 from google.protobuf.message import Message
 
 from corank._elements import TYPES, check_positions, name_of
+from corank._errors import CorankError
 from corank._options import CallOptions, options_of
 from corank._wire import OutgoingArray, OutgoingMessage, Part
 from corank.v1 import array_pb2
@@ -84,6 +85,8 @@ class Task(NamedTuple):
     """Makes what the caller gets of the results, in the order of `outputs`."""
     is_shifted: bool = False
     """Whether the results are of keys that travel less 1, which only `finish` restores."""
+    again: Callable[[CorankError], Task | None] | None = None
+    """Makes the call that follows one which failed so; None: none does."""
 
 
 A = TypeVar("A")

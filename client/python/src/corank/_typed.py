@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from corank._groups import GroupOperators
 from corank._intervals import IntervalOperators
+from corank._join import JoinOperators
 from corank._ordered import OrderedOperators
 from corank._sets import SetOperators
 from corank._sorted_columns import ColumnOperators
@@ -22,6 +23,7 @@ class ArrayOperators(
     ColumnOperators[NDArray[Any]],
     GroupOperators[NDArray[Any]],
     SetOperators[NDArray[Any]],
+    JoinOperators[NDArray[Any]],
     IntervalOperators[NDArray[Any]],
 ):
     """Operators that return arrays."""

@@ -15,6 +15,7 @@ from corank._chains import Pending
 from corank._columns import KeyColumn
 from corank._elements import Dlpack, Input, OnGpu, RemoteArray
 from corank._groups import GroupArrangement, GroupResult
+from corank._join import JoinKind, LeftJoin, PairJoin
 from corank._kept import StoredArray
 from corank._nulls import NanOrder, NullOrder
 from corank._options import CallOptions, ChainOptions
@@ -1056,6 +1057,134 @@ class ArrayOperators(Operators[NDArray[Any]]):
         out: None = None,
         keep: str | Sequence[str],
         **options: Unpack[DistinctOptions],
+    ) -> StoredArray: ...
+    @overload
+    def join(
+        self,
+        left: G,
+        right: Input,
+        how: PairJoin = "inner",
+        *,
+        right_sorted: bool = False,
+        max_rows: int | None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[RunOptions],
+    ) -> tuple[G, G]: ...
+    @overload
+    def join(
+        self,
+        left: G,
+        right: Input,
+        how: LeftJoin,
+        *,
+        right_sorted: bool = False,
+        max_rows: int | None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[RunOptions],
+    ) -> G: ...
+    @overload
+    def join(
+        self,
+        left: Host,
+        right: Input,
+        how: PairJoin = "inner",
+        *,
+        right_sorted: bool = False,
+        max_rows: int | None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[RunOptions],
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    @overload
+    def join(
+        self,
+        left: Host,
+        right: Input,
+        how: LeftJoin,
+        *,
+        right_sorted: bool = False,
+        max_rows: int | None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[RunOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def join(
+        self,
+        left: Input,
+        right: Input,
+        how: PairJoin = "inner",
+        *,
+        right_sorted: bool = False,
+        max_rows: int | None = None,
+        out: tuple[T, U],
+        keep: None = None,
+        **options: Unpack[RunOptions],
+    ) -> tuple[T, U]: ...
+    @overload
+    def join(
+        self,
+        left: Input,
+        right: Input,
+        how: LeftJoin,
+        *,
+        right_sorted: bool = False,
+        max_rows: int | None = None,
+        out: T,
+        keep: None = None,
+        **options: Unpack[RunOptions],
+    ) -> T: ...
+    @overload
+    def join(
+        self,
+        left: Input,
+        right: Input,
+        how: PairJoin = "inner",
+        *,
+        right_sorted: bool = False,
+        max_rows: int | None = None,
+        out: None = None,
+        keep: Sequence[str],
+        **options: Unpack[RunOptions],
+    ) -> tuple[StoredArray, StoredArray]: ...
+    @overload
+    def join(
+        self,
+        left: Input,
+        right: Input,
+        how: LeftJoin,
+        *,
+        right_sorted: bool = False,
+        max_rows: int | None = None,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[RunOptions],
+    ) -> StoredArray: ...
+    @overload
+    def count_join(
+        self,
+        left: Input,
+        right: Input,
+        how: JoinKind = "inner",
+        *,
+        right_sorted: bool = False,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[RunOptions],
+    ) -> int: ...
+    @overload
+    def count_join(
+        self,
+        left: Input,
+        right: Input,
+        how: JoinKind = "inner",
+        *,
+        right_sorted: bool = False,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[RunOptions],
     ) -> StoredArray: ...
 
 class PendingOperators(Operators[Pending]):

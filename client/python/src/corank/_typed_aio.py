@@ -6,6 +6,7 @@ from typing import Any
 
 from corank._groups import GroupOperators
 from corank._intervals import IntervalOperators
+from corank._join import JoinOperators
 from corank._ordered import OrderedOperators
 from corank._sets import SetOperators
 from corank._sorted_columns import ColumnOperators
@@ -16,6 +17,7 @@ class AsyncOperators(
     ColumnOperators[Any],
     GroupOperators[Any],
     SetOperators[Any],
+    JoinOperators[Any],
     IntervalOperators[Any],
 ):
     """Operators that return arrays to `await`."""

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from corank._aio_calls import Native, begun
 from corank._chains import Chain
-from corank._client import Client, step_of
+from corank._client import Client, following_task, step_of
+from corank._errors import CorankError
 from corank._kept import StoredArray, StoredArrays
 from corank._options import (
     CallOptions,
@@ -107,9 +108,15 @@ class AsyncClient(AsyncOperators, AsyncTableOperators, options=CallOptions, resu
         step, settings = step_of(connection, task, options)
         limit = begun(connection, step, settings)
         native = self._native.plan(step, settings, limit)
-        if native is not None:
-            return task.finish(await self._native.perform(*native, settings, limit))
-        return await self._in_thread(lambda: task.finish(connection.perform([step], settings, False, limit)[0]))
+        try:
+            if native is not None:
+                return task.finish(await self._native.perform(*native, settings, limit))
+            return await self._in_thread(lambda: task.finish(connection.perform([step], settings, False, limit)[0]))
+        except CorankError as error:
+            following = following_task(task, error)
+            if following is None:
+                raise
+        return await self._perform(following, options)
 
     @options_of(ChainOptions)
     def chain(self, **options: Unpack[ChainOptions]) -> AsyncChain:

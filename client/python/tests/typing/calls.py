@@ -81,6 +81,10 @@ def right(client: corank.Client, x: Floats, y: NDArray[np.int8], stored: corank.
     assert_type(client.run_length_encode(x), tuple[Floats, NDArray[np.int64]])
     assert_type(client.combine_sets(x, x, "union"), Floats)
     assert_type(client.combine_sets(x, x, "union", left_values=y, right_values=y), tuple[Floats, NDArray[np.int8]])
+    assert_type(client.join(x, [1.0]), tuple[NDArray[Any], NDArray[Any]])
+    assert_type(client.join([1.0], x, "anti", right_sorted=True), NDArray[Any])
+    assert_type(client.join(x, x, "left", keep=("a", "b")), tuple[corank.StoredArray, corank.StoredArray])
+    assert_type(client.count_join(x, [1.0], "full"), int)
     assert_type(client.count_sets(x, [1.0], "difference"), int)
     assert_type(client.count_sets(x, x, "union", keep="name"), corank.StoredArray)
     with client.chain(deadline=5) as chain:
