@@ -105,8 +105,8 @@ class JoinOperators(Operators[A]):
                 the error's `rows` is their number. None: any number. The server then makes room for m + n rows; if
                 there are more, the client calls a second time, unless out= is given.
             dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
-            **options: see CallOptions. Arrays of out= need room for max_rows rows, or m + n; they come back cut to the
-                rows of the result.
+            **options: see CallOptions. Arrays of out= have as many elements as the result has rows; give that number
+                as max_rows too, such as that of `count_join`.
 
         Returns:
             The pair (row numbers of the left, row numbers of the right), with -1 where a row has no partner; for "semi"
