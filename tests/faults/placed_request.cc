@@ -19,6 +19,7 @@ bool IsWanted(const google::protobuf::Message& request, const FieldDescriptor& d
   if (destination.name() == "keys_destination") return has("keys") || has("left");
   if (destination.name() == "values_destination") return has("values") || has("left_values");
   if (destination.name() == "offsets_destination") return has("offsets");
+  if (destination.name() == "validity_destination") return has("validity");
   return destination.name() != "indices_destination" && destination.name() != "count_destination";
 }
 
