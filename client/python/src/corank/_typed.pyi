@@ -1276,6 +1276,8 @@ class PendingOperators(Operators[Pending]):
         columns: Sequence[KeyColumn],
         *,
         descending: bool | Sequence[bool] = False,
+        nulls: NullOrder | Sequence[NullOrder] = ...,
+        nan: NanOrder | Sequence[NanOrder] = ...,
         algorithm: SortAlgorithm = ...,
         limit: int | None = None,
         index_dtype: DTypeLike | None = ...,
