@@ -61,7 +61,7 @@ def tables(rows: int) -> dict[str, tuple[Any, list[str], str, str]]:
 
 
 def cases(client: corank.Client, rows: int) -> list[Case]:
-    """What is timed."""
+    """A sort that the benchmark times."""
     out = []
     for name, (table, keys, type_, distribution) in tables(rows).items():
         of_polars, of_pandas = polars.from_arrow(table), table.to_pandas()

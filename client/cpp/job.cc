@@ -96,7 +96,7 @@ void AddColumnInputs(Job* job, const ColumnView& column, int number, v1::KeyColu
   }
 }
 
-// Of a column with `rows` rows, `wanted` of which return.
+// For a column of `rows` rows; the result has `wanted` of them.
 void AddColumnResults(Job* job, const ColumnView& column, int number, int64_t rows, int64_t wanted, v1::KeyColumn* to) {
   JobResult& data = AddResult(
       job, "column", to->mutable_data_destination(),

@@ -25,8 +25,8 @@ bool WouldWaitTooLong(const wire::CallHead& call, std::chrono::nanoseconds wait)
 const CallStatus& WaitedTooLong();
 
 /// Ends such a call with DEADLINE_EXCEEDED and RetryInfo, at a small part of the cost of an answer, and returns what
-/// the router of the wire returns for it. Null: the call has not waited too long. `op`: unset if only the message
-/// tells.
+/// the router of the wire returns for it. Null: the call has not waited too long and would not. `op`: unset if only
+/// the message tells.
 std::shared_ptr<wire::Handler> RefuseIfLate(wire::Call& call, std::optional<Operator> op, Metrics* metrics);
 
 }  // namespace corank

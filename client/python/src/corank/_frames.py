@@ -322,7 +322,7 @@ def library_of(argument: str, table: Any) -> tuple[Library, Any]:
 
 
 def check_columns(argument: str, names: Sequence[Any], columns: Sequence[Any]) -> None:
-    """Refuses names that are not those of exactly one column each.
+    """Refuses each name that no column has, or several columns have.
 
     Raises:
         InvalidArgument: a name is of no column, or of several, or is given twice.

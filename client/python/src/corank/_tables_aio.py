@@ -1,4 +1,4 @@
-"""The operators on tables to await: those of a client, in its threads."""
+"""The operators on tables for asyncio: each runs in a thread of the client."""
 
 from __future__ import annotations
 

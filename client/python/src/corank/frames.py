@@ -27,7 +27,7 @@ __all__ = ["FrameAccessor"]
 
 
 class FrameAccessor:
-    """The operators of a client on one frame. Options are those of the client's methods.
+    """The operators of a client on one frame. They take the options of the client's methods.
 
     The calls go to the client that the functions of the module `corank` share.
     """
