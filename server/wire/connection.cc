@@ -304,7 +304,9 @@ void Connection::Look() {
   const auto calls = calls_;  // ending one may end others
   for (const auto& [stream, call] : calls) {
     if (!call->outgoing_.empty()) {
-      if (now - call->progress_ >= limits_.write_timeout) CutOff(call.get(), unread);
+      // A handler that waits for its caller may say so first, in words that the caller can still take.
+      const auto most = limits_.write_timeout * (call->is_finished_ ? 1 : 2);
+      if (now - call->progress_ >= most) CutOff(call.get(), unread);
     } else if (call->http_status_ != 200) {
       if (now - call->head_.arrival >= limits_.handshake_timeout) CutOff(call.get(), unsent);
     } else if (call->wants_bytes() && !(call->is_patient_ && call->prefix_bytes_ == 0) &&

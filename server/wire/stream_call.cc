@@ -216,6 +216,7 @@ void StreamCall::TakeProgress(size_t bytes) {
 void StreamCall::End(CallStatus status, Metadata trailers, std::optional<Bytes> message) {
   if (connection_ == nullptr || is_finished_) return;
   is_finished_ = true;
+  progress_ = loop_->now();  // a caller that was slow has time to take the status
   if (message) Queue(*std::move(message), false);
   status_ = std::move(status);
   trailers_ = std::move(trailers);
