@@ -38,7 +38,7 @@ type Array struct {
 	chain    *Chain // that it is a result of; it is pending until the chain has run
 	link     string // its name in the chain, if a later operator takes it
 	taken    bool   // by a later operator of the chain
-	position bool   // UINT32 or UINT64, as the server decides
+	position bool   // of 4 or 8 bytes, as the server decides
 	err      error
 }
 

@@ -153,6 +153,17 @@ func (chain *Chain) CountSets(operation SetOperation, left, right *Array, option
 	return link(chain, counting(operation, left, right), options)
 }
 
+// Join is Client.Join as an operator of the chain. Only the answer tells the length of its results. If the join has more
+// rows than MaxRows, or than both sides have together, the chain fails: it does not run a second time by itself.
+func (chain *Chain) Join(kind JoinKind, left, right *Array, options ...Option) *JoinResult {
+	return link(chain, joining(kind, left, right), options)
+}
+
+// CountJoin is Client.CountJoin as an operator of the chain.
+func (chain *Chain) CountJoin(kind JoinKind, left, right *Array, options ...Option) *Array {
+	return link(chain, countingJoin(kind, left, right), options)
+}
+
 // LoadBalance is Client.LoadBalance as an operator of the chain.
 func (chain *Chain) LoadBalance(counts *Array, options ...Option) *LoadBalanceResult {
 	return link(chain, balancing(counts), options)

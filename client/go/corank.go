@@ -166,6 +166,31 @@ func CountSets[K Key](ctx context.Context, c *Client, operation SetOperation, le
 	return count[0], nil
 }
 
+// Join finds the rows of two slices that have equal keys; -1 is no partner. rightRows is nil for JoinSemi and JoinAnti.
+// See Client.Join, which also takes 2^31 keys and more.
+func Join[K Key](ctx context.Context, c *Client, kind JoinKind, left, right []K, options ...Option) (
+	leftRows, rightRows []int32, err error) {
+	found, err := c.Join(ctx, kind, Of(left), Of(right), options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if found.RightRows == nil {
+		leftRows, err = Slice[int32](found.LeftRows)
+		return leftRows, nil, err
+	}
+	return two[int32, int32](found.LeftRows, found.RightRows)
+}
+
+// CountJoin counts the rows that Join would return.
+func CountJoin[K Key](ctx context.Context, c *Client, kind JoinKind, left, right []K, options ...Option) (
+	int64, error) {
+	count, err := one[int64](c.CountJoin(ctx, kind, Of(left), Of(right), options...))
+	if err != nil {
+		return 0, err
+	}
+	return count[0], nil
+}
+
 // Fetch copies a kept array; see Client.Fetch.
 func Fetch[V any](ctx context.Context, c *Client, name string, options ...Option) ([]V, error) {
 	return one[V](c.Fetch(ctx, name, options...))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ type Error struct {
 	Reason string
 	// Field is the argument to blame, such as "keys" or "segment_offsets[2]"; empty if there is none.
 	Field string
+	// Rows is the number of rows of a join that has more than MaxRows (Reason "TOO_MANY_ROWS"); 0 for other errors.
+	Rows int64
 	// RetryAfter is the time that the server asks callers to wait before a retry; 0 if it did not.
 	RetryAfter time.Duration
 	// RequestID names the request in the server's log; empty if the server did not answer.
@@ -129,6 +132,9 @@ func (c *Client) fromRPC(ctx context.Context, operator string, err error, traile
 			if detail.Domain == "corank" {
 				made.Reason = detail.Reason
 				again = lostPart(detail)
+				if made.Reason == "TOO_MANY_ROWS" {
+					made.Rows, _ = strconv.ParseInt(detail.Metadata["rows"], 10, 64)
+				}
 			}
 		}
 	}

@@ -29,6 +29,7 @@ type fake struct {
 	execute func(stream corankpb.CorankService_ExecuteServer) error
 	group   func(call int, request *corankpb.GroupRequest) (*corankpb.GroupResponse, error)
 	sets    func(call int, request *corankpb.CombineSetsRequest) (*corankpb.CombineSetsResponse, error)
+	join    func(call int, request *corankpb.JoinRequest) (*corankpb.JoinResponse, error)
 	places  []string
 }
 
@@ -63,6 +64,10 @@ func (f *fake) CombineSets(_ context.Context, request *corankpb.CombineSetsReque
 	return f.sets(int(f.calls.Add(1)), request)
 }
 
+func (f *fake) Join(_ context.Context, request *corankpb.JoinRequest) (*corankpb.JoinResponse, error) {
+	return f.join(int(f.calls.Add(1)), request)
+}
+
 func answered(request *corankpb.SortRequest) *corankpb.SortResponse {
 	data := request.Keys.GetInlineData()
 	return &corankpb.SortResponse{Keys: &corankpb.Array{Type: request.Keys.Type, Count: proto.Int64(int64(len(data) / 4)),
@@ -89,6 +94,30 @@ func (f *fake) Execute(stream corankpb.CorankService_ExecuteServer) error {
 		return err
 	}
 	return stream.Send(&corankpb.ExecuteResponse{Part: &corankpb.ExecuteResponse_Result{Result: resultOf(len(data) / 4)}})
+}
+
+// chained answers a call of a chain with these results, and shows the test the plan.
+func chained(plan **corankpb.Plan, results ...*corankpb.OperationResult) *fake {
+	return &fake{execute: func(stream corankpb.CorankService_ExecuteServer) error {
+		for {
+			request, err := stream.Recv()
+			if err == io.EOF {
+				break
+			} else if err != nil {
+				return err
+			}
+			if request.GetPlan() != nil {
+				*plan = request.GetPlan()
+			}
+		}
+		for _, result := range results {
+			part := &corankpb.ExecuteResponse_Result{Result: result}
+			if err := stream.Send(&corankpb.ExecuteResponse{Part: part}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
 }
 
 func sendChunk(stream corankpb.CorankService_ExecuteServer, first int64, data []byte) error {

@@ -88,6 +88,8 @@ type call struct {
 	segments                                               *Array
 	limit                                                  *int64
 	values                                                 []*Array
+	rightSorted                                            bool
+	maxRows                                                *int64
 	groupInput                                             GroupInput
 	groupOutputs                                           []GroupOutput
 

@@ -406,19 +406,22 @@ func (t *task) finish(found *answer) error {
 	return nil
 }
 
+// otherWidth holds the types of positions, 4 and 8 bytes wide, of which the server chooses one.
+var otherWidth = map[corankpb.ElementType]corankpb.ElementType{
+	corankpb.ElementType_ELEMENT_TYPE_UINT32: corankpb.ElementType_ELEMENT_TYPE_UINT64,
+	corankpb.ElementType_ELEMENT_TYPE_UINT64: corankpb.ElementType_ELEMENT_TYPE_UINT32,
+	corankpb.ElementType_ELEMENT_TYPE_INT32:  corankpb.ElementType_ELEMENT_TYPE_INT64,
+	corankpb.ElementType_ELEMENT_TYPE_INT64:  corankpb.ElementType_ELEMENT_TYPE_INT32,
+}
+
 func (o *output) finish(found *answer) error {
 	result := o.array
 	given := found.find(o.name)
 	if given == nil {
 		return internal("the server's answer lacks %s", o.name)
 	}
-	if result.position {
-		switch given.kind {
-		case corankpb.ElementType_ELEMENT_TYPE_UINT32:
-			result.kind, result.width = given.kind, 4
-		case corankpb.ElementType_ELEMENT_TYPE_UINT64:
-			result.kind, result.width = given.kind, 8
-		}
+	if result.position && otherWidth[given.kind] == result.kind {
+		result.kind, result.width = given.kind, 12-result.width
 	}
 	if given.kind != result.kind ||
 		(result.kind == corankpb.ElementType_ELEMENT_TYPE_RECORD && given.recordBytes != result.width) {

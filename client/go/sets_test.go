@@ -1,7 +1,6 @@
 package corank
 
 import (
-	"io"
 	"slices"
 	"testing"
 
@@ -123,28 +122,12 @@ func TestKeptSetsAreNotCombinedTwice(t *testing.T) {
 // A chain goes on with keys whose number only the answer tells: the plan names no count.
 func TestChainGoesOnWithCombinedSets(t *testing.T) {
 	var plan *corankpb.Plan
-	client := connected(t, (&fake{execute: func(stream corankpb.CorankService_ExecuteServer) error {
-		for {
-			request, err := stream.Recv()
-			if err == io.EOF {
-				break
-			} else if err != nil {
-				return err
-			}
-			if request.GetPlan() != nil {
-				plan = request.GetPlan()
-			}
-		}
-		kept := Of([]uint16{1, 2, 3}).header()
-		for _, result := range []*corankpb.CombineSetsResponse{{Keys: kept}, {Count: inline[int64](2)}} {
-			if err := stream.Send(&corankpb.ExecuteResponse{Part: &corankpb.ExecuteResponse_Result{
-				Result: &corankpb.OperationResult{Result: &corankpb.OperationResult_CombineSets{CombineSets: result}},
-			}}); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}).start(t))
+	kept := Of([]uint16{1, 2, 3}).header()
+	client := connected(t, chained(&plan,
+		&corankpb.OperationResult{Result: &corankpb.OperationResult_CombineSets{
+			CombineSets: &corankpb.CombineSetsResponse{Keys: kept}}},
+		&corankpb.OperationResult{Result: &corankpb.OperationResult_CombineSets{
+			CombineSets: &corankpb.CombineSetsResponse{Count: inline[int64](2)}}}).start(t))
 	chain := client.Chain()
 	both := chain.CombineSets(SetUnion, Of([]uint16{1, 3}), Of([]uint16{2, 3}))
 	count := chain.CountSets(SetDifference, both.Keys, Of([]uint16{2}))

@@ -91,6 +91,9 @@ type arguments struct {
 	LeftValues         *array   `json:"left_values"`
 	RightValues        *array   `json:"right_values"`
 	CountOnly          bool     `json:"count_only"`
+	Kind               string   `json:"kind"`
+	RightSorted        bool     `json:"right_sorted"`
+	MaxRows            *int64   `json:"max_rows"`
 }
 
 // of makes an array of elements that have a type of Go.

@@ -151,6 +151,9 @@ func failure(err error) object {
 	if errors.Is(err, corank.ErrClosed) {
 		found["code"] = "CLOSED"
 	}
+	if own.Rows > 0 {
+		found["rows"] = own.Rows
+	}
 	if own.RetryAfter > 0 {
 		found["retry_after_s"] = own.RetryAfter.Seconds()
 	}

@@ -52,7 +52,8 @@ func (o *operators) inputs(given list) ([]*corank.Array, error) {
 }
 
 // order of the names under which results are kept, as the client takes them.
-var results = []string{"keys", "columns", "values", "indices", "objects", "ranks", "result", "positions", "count"}
+var results = []string{"keys", "columns", "values", "indices", "objects", "ranks", "result", "positions", "left_rows",
+	"right_rows", "count"}
 
 func (o *operators) run(operator string, given *arguments, keep map[string]string) (map[string]any, error) {
 	options, err := o.options(given)
@@ -83,6 +84,8 @@ func (o *operators) run(operator string, given *arguments, keep map[string]strin
 		return o.group(given, options)
 	case "combine_sets":
 		return o.combineSets(given, options)
+	case "join":
+		return o.join(given, options)
 	}
 	return o.intervals(operator, given, options)
 }
@@ -104,6 +107,12 @@ func (o *operators) options(given *arguments) ([]corank.Option, error) {
 	}
 	if given.AssumeSorted {
 		options = append(options, corank.AssumeSorted())
+	}
+	if given.RightSorted {
+		options = append(options, corank.RightSorted())
+	}
+	if given.MaxRows != nil {
+		options = append(options, corank.MaxRows(*given.MaxRows))
 	}
 	if given.AllowOverlap {
 		options = append(options, corank.AllowOverlap())
@@ -275,6 +284,28 @@ func (o *operators) combineSets(given *arguments, options []corank.Option) (map[
 		return nil, err
 	}
 	return named("keys", combined.Keys, "values", combined.Values), nil
+}
+
+func (o *operators) join(given *arguments, options []corank.Option) (map[string]any, error) {
+	sides, err := o.inputs(list{given.Left, given.Right})
+	if err != nil {
+		return nil, err
+	}
+	left, right := sides[0], sides[1]
+	kind := corank.JoinKind(corankpb.JoinKind_value["JOIN_KIND_"+strings.ToUpper(given.Kind)])
+	if given.CountOnly {
+		count, err := either(o, func(ctx context.Context) (*corank.Array, error) {
+			return o.client.CountJoin(ctx, kind, left, right, options...)
+		}, func() *corank.Array { return o.chain.CountJoin(kind, left, right, options...) })
+		return named("count", count), err
+	}
+	found, err := either(o, func(ctx context.Context) (*corank.JoinResult, error) {
+		return o.client.Join(ctx, kind, left, right, options...)
+	}, func() *corank.JoinResult { return o.chain.Join(kind, left, right, options...) })
+	if err != nil {
+		return nil, err
+	}
+	return named("left_rows", found.LeftRows, "right_rows", found.RightRows), nil
 }
 
 // intervals calls the operators whose arguments are single arrays.

@@ -26,7 +26,10 @@ var (
 	monday      = []uint32{1, 3, 3}
 	tuesday     = []uint32{2, 3}
 
-	err     error
+	orderNames    = []int64{7, 5, 7, 9}
+	customerNames = []int64{5, 7}
+
+	err error
 
 	_ = errors.As
 	_ = log.Printf
