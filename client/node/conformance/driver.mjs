@@ -221,6 +221,20 @@ class Operators {
     return this.target.group(keys, { ...options, values, input, outputs });
   }
 
+  async join({ left, right }, { kind, count_only, right_sorted, max_rows }, options) {
+    const given = { ...options, rightSorted: right_sorted };
+    if (count_only) {
+      const count = await this.target.countJoin(left, right, kind, given);
+      return { count: typeof count === "number" ? BigInt64Array.of(BigInt(count)) : count };
+    }
+    if (max_rows !== undefined) given.maxRows = max_rows;
+    if (kind === "semi" || kind === "anti") return { left_rows: await this.target.join(left, right, kind, given) };
+    const { keep } = options;
+    if (keep !== undefined) given.keep = { leftRows: keep.left_rows, rightRows: keep.right_rows };
+    const { leftRows, rightRows } = await this.target.join(left, right, kind, given);
+    return { left_rows: leftRows, right_rows: rightRows };
+  }
+
   async combine_sets({ left, right, left_values, right_values }, given, options) {
     const operation = given.operation.replaceAll("_", "-");
     if (given.count_only) {
@@ -407,6 +421,7 @@ function failure(error) {
     found.field = error.field;
     found.retry_after_s = error.retryAfterMs === undefined ? null : error.retryAfterMs / 1000;
     found.request_id = error.requestId;
+    if (error.rows !== undefined) found.rows = error.rows;
   } else if (!(error instanceof TypeError || error instanceof RangeError)) {
     throw error;
   }

@@ -1,6 +1,6 @@
 // The types of arguments and results that users see.
 import type { Column, ColumnOrder, Nullable, Strings } from "./columns.js";
-import type { HalfType, Indices, Integers, NumberArray, Records } from "./elements.js";
+import type { HalfType, Indices, Integers, NumberArray, Records, Rows } from "./elements.js";
 import type { GroupInputName, GroupOutputName } from "./groups.js";
 import type { KeptArray } from "./kept.js";
 import type { CallOptions, MergeAlgorithmName, SortAlgorithmName } from "./options.js";
@@ -171,6 +171,29 @@ export interface SetValues<V extends Values> {
   left: V;
   /** Of the type of `left`. Needed for "union" and "symmetric-difference", and only then. */
   right?: V | undefined;
+}
+
+/** Options of `countJoin`. */
+export interface CountJoinOptions extends CallOptions {
+  /** The keys of the right side ascend, which saves the server their sort; the server checks it. */
+  rightSorted?: boolean | undefined;
+  /** Read the bits of 2-byte keys as this type. */
+  type?: HalfType | undefined;
+}
+
+/** Options of `join`. */
+export interface JoinOptions extends CountJoinOptions {
+  /**
+   * The most rows that the result may have; more are an InvalidArgumentError with the reason "TOO_MANY_ROWS", whose
+   * `rows` is their number. Default: any number of rows.
+   */
+  maxRows?: number | undefined;
+}
+
+/** The row numbers of a join, one of each side for each row; -1: no partner. */
+export interface JoinedRows<R = Rows> {
+  leftRows: R;
+  rightRows: R;
 }
 
 /** The intervals of `gather`: counts[i] elements from sourceOffsets[i] on. One count may stand for all. */

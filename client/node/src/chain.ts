@@ -1,9 +1,12 @@
 import type {
   ArrayOf,
+  CountJoinOptions,
   Counts,
   GatherIntervals,
   GroupOptions,
   Groups,
+  JoinedRows,
+  JoinOptions,
   Keep,
   KeepEach,
   Keys,
@@ -21,10 +24,12 @@ import type {
   ValuesOf,
 } from "./arguments.js";
 import type { Connection, KeepAs, Step } from "./connection.js";
-import { REMOTE, type Element, type Indices, type Remote } from "./elements.js";
+import { REMOTE, type Element, type Indices, type Remote, type Rows } from "./elements.js";
 import { InvalidArgumentError } from "./errors.js";
 import * as groups from "./groups.js";
 import type { GroupOutputName } from "./groups.js";
+import * as joins from "./joins.js";
+import type { LeftJoin, PairJoin } from "./joins.js";
 import { keptNames } from "./keeping.js";
 import * as operators from "./operators.js";
 import type { CallOptions } from "./options.js";
@@ -253,6 +258,33 @@ export class Chain {
     options: Link<SetOptions> = {},
   ): Pending<BigInt64Array> {
     return this.#add(sets.countSets(left, right, operation, options), options.keep);
+  }
+
+  /** See Client.join. A join with more rows than there is room for fails the chain, which does not run again. */
+  join(
+    left: In<Keys>,
+    right: In<Keys>,
+    kind: PairJoin,
+    options?: LinkEach<JoinOptions, keyof JoinedRows>,
+  ): JoinedRows<Pending<Rows>>;
+  join(left: In<Keys>, right: In<Keys>, kind: LeftJoin, options?: Link<JoinOptions>): Pending<Rows>;
+  join(
+    left: unknown,
+    right: unknown,
+    kind: PairJoin | LeftJoin,
+    options: Omit<JoinOptions, keyof CallOptions> & { keep?: unknown } = {},
+  ): unknown {
+    return this.#add(joins.join(left, right, kind, options), options.keep);
+  }
+
+  /** See Client.countJoin. The number is an array of one int64. */
+  countJoin(
+    left: In<Keys>,
+    right: In<Keys>,
+    kind: PairJoin | LeftJoin,
+    options: Link<CountJoinOptions> = {},
+  ): Pending<BigInt64Array> {
+    return this.#add(joins.countJoin(left, right, kind, options), options.keep);
   }
 
   #add<R>(task: Task<R>, keep: unknown): R {

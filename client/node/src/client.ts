@@ -1,10 +1,13 @@
 import type {
   ArrayOf,
   ColumnOptions,
+  CountJoinOptions,
   Counts,
   GatherIntervals,
   GroupOptions,
   Groups,
+  JoinedRows,
+  JoinOptions,
   Keep,
   KeepColumns,
   KeepEach,
@@ -29,11 +32,13 @@ import type {
 import { Chain } from "./chain.js";
 import type { Column } from "./columns.js";
 import { Connection } from "./connection.js";
-import type { Indices, NumberArray, Records } from "./elements.js";
+import type { Indices, NumberArray, Records, Rows } from "./elements.js";
 import * as groups from "./groups.js";
 import type { GroupOutputName } from "./groups.js";
 import { checkHealth } from "./health.js";
 import { keptNames } from "./keeping.js";
+import * as joins from "./joins.js";
+import type { LeftJoin, PairJoin } from "./joins.js";
 import * as kept from "./kept.js";
 import type { KeptArray, KeptArrays, StoreOptions } from "./kept.js";
 import * as operators from "./operators.js";
@@ -345,6 +350,51 @@ export class Client {
     options: SetOptions & Partial<Keep> = {},
   ): Promise<unknown> {
     return this.#perform(() => sets.countSets(left, right, operation, options), options);
+  }
+
+  /**
+   * Finds the rows of two arrays, in any order and of one type, that have equal keys. All NaNs are one key, and so are
+   * both zeros. The server sorts the right side alone. If the join has more rows than both sides together, the client
+   * calls a second time, with room for them, unless `maxRows` is given.
+   * @param kind "inner": each pair of rows with equal keys, which are partners; "left", "right", "full": also the rows
+   *   of that side, or of both, without a partner; "semi": the rows of the left with a partner, once each; "anti":
+   *   those without
+   * @returns the rows of the left in their order, each with its partners in their order on the right; then the rows of
+   *   the right without a partner. For "semi" and "anti", the row numbers of the left alone.
+   */
+  join(
+    left: Keys,
+    right: Keys,
+    kind: PairJoin,
+    options: JoinOptions & KeepEach<keyof JoinedRows>,
+  ): Promise<JoinedRows<KeptArray>>;
+  join(left: Keys, right: Keys, kind: LeftJoin, options: JoinOptions & Keep): Promise<KeptArray>;
+  join(left: Keys, right: Keys, kind: PairJoin, options?: JoinOptions): Promise<JoinedRows>;
+  join(left: Keys, right: Keys, kind: LeftJoin, options?: JoinOptions): Promise<Rows>;
+  join(
+    left: unknown,
+    right: unknown,
+    kind: PairJoin | LeftJoin,
+    options: JoinOptions & { keep?: unknown } = {},
+  ): Promise<unknown> {
+    return this.#perform(() => joins.join(left, right, kind, options), options);
+  }
+
+  /** Counts the rows that `join` would return. With `keep`, the server keeps the number, as one int64. */
+  countJoin(
+    left: Keys,
+    right: Keys,
+    kind: PairJoin | LeftJoin,
+    options: CountJoinOptions & Keep,
+  ): Promise<KeptArray>;
+  countJoin(left: Keys, right: Keys, kind: PairJoin | LeftJoin, options?: CountJoinOptions): Promise<number>;
+  countJoin(
+    left: unknown,
+    right: unknown,
+    kind: PairJoin | LeftJoin,
+    options: CountJoinOptions & Partial<Keep> = {},
+  ): Promise<unknown> {
+    return this.#perform(() => joins.countJoin(left, right, kind, options), options);
   }
 
   /** Begins a chain: operators that run one after the other on the server, in one call. */

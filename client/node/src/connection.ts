@@ -1,7 +1,7 @@
 // Does calls of any operator: chooses places, sends messages, retries, and reports costs.
 import { CORANK, Channels, decoded, type Caller } from "./channels.js";
 import { elementOf, type Element } from "./elements.js";
-import { InternalError, UnavailableError } from "./errors.js";
+import { CorankError, InternalError, UnavailableError } from "./errors.js";
 import { KeptArray } from "./kept.js";
 import { choice, deadline, type ConnectOptions, type RequestOptions, type Settings } from "./options.js";
 import { Array as ArrayMessage, Destination, ElementType } from "./pb/corank/v1/array.js";
@@ -100,7 +100,16 @@ export class Connection extends Channels {
 
   /** Does one operator. */
   async performOne<R>(task: Task<R>, keep: (KeepAs | undefined)[], of: Settings): Promise<R> {
-    const [results] = await this.perform([{ task, keep }], of, false);
+    let results: unknown[] | undefined;
+    try {
+      [results] = await this.perform([{ task, keep }], of, false);
+    } catch (error) {
+      const next = error instanceof CorankError ? task.again?.(error) : undefined;
+      if (next === undefined) {
+        throw error;
+      }
+      return this.performOne(next, keep, of);
+    }
     return task.finish(results as unknown[]);
   }
 
@@ -386,11 +395,13 @@ function headerOf(output: Output, answer: Answer): ArrayMessage {
   return header;
 }
 
-/** The type of a result; the server chooses that of indices. */
+const OTHER_WIDTH: Record<string, string> = { uint32: "uint64", uint64: "uint32", int32: "int64", int64: "int32" };
+
+/** The type of a result; the server chooses the width of positions. */
 function elementFor(output: Output, header: ArrayMessage): Element {
   const found = elementOf(header.type, header.recordBytes);
   const fits = output.indices
-    ? found.name === "uint32" || found.name === "uint64"
+    ? found.name === output.element.name || found.name === OTHER_WIDTH[output.element.name]
     : found.type === output.element.type && found.bytes === output.element.bytes;
   if (!fits) {
     throw new InternalError(`the server answered ${output.field} of type ${found.name}, not ${output.element.name}`);

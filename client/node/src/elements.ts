@@ -17,6 +17,9 @@ export type NumberArray =
 /** Positions and ranks: Uint32Array where all fit into 32 bits, otherwise BigUint64Array. */
 export type Indices = Uint32Array | BigUint64Array;
 
+/** Row numbers, and -1: Int32Array where all fit into 32 bits, otherwise BigInt64Array. */
+export type Rows = Int32Array | BigInt64Array;
+
 /** The types of which JavaScript has no typed array; their bits travel in a Uint16Array. */
 export type HalfType = "float16" | "bfloat16";
 

@@ -15,6 +15,8 @@ export interface ErrorFacts {
   reason?: string;
   /** The field of the request. */
   field?: string;
+  /** The rows of a join that has too many. */
+  rows?: number | undefined;
   /** Milliseconds to wait before a retry. */
   retryAfterMs?: number | undefined;
   /** The request's name in the server's log. */
@@ -32,6 +34,8 @@ export class CorankError extends Error {
   readonly reason: string;
   /** The field of the request, such as "keys" or "segment_offsets[2]"; empty if none is to blame. */
   readonly field: string;
+  /** The number of rows of a join that has more than `maxRows` (reason "TOO_MANY_ROWS"); undefined for other errors. */
+  readonly rows: number | undefined;
   /** Milliseconds to wait before a retry, if the server says so. */
   readonly retryAfterMs: number | undefined;
   /** The name of the request in the server's log; empty if the server did not answer. */
@@ -47,6 +51,7 @@ export class CorankError extends Error {
     this.code = facts.code ?? "UNKNOWN";
     this.reason = facts.reason ?? "";
     this.field = facts.field ?? "";
+    this.rows = facts.rows;
     this.retryAfterMs = facts.retryAfterMs;
     this.requestId = facts.requestId ?? "";
   }
@@ -176,6 +181,7 @@ interface Details {
   reason: string;
   /** The reason of the part that ended a job. */
   cause: string;
+  rows: number | undefined;
   retryAfterMs: number | undefined;
 }
 
@@ -190,8 +196,8 @@ function fields(data: Uint8Array, take: (number: number, reader: BinaryReader) =
   }
 }
 
-/** The value of an entry of a map whose key is "cause"; empty: it has another key. */
-function causeOf(entry: Uint8Array): string {
+/** The key and the value of an entry of a map. */
+function entryOf(entry: Uint8Array): [string, string] {
   let key = "";
   let value = "";
   fields(entry, (number, reader) => {
@@ -200,7 +206,7 @@ function causeOf(entry: Uint8Array): string {
     else return false;
     return true;
   });
-  return key === "cause" ? value : "";
+  return [key, value];
 }
 
 function detail(any: Uint8Array, found: Details): void {
@@ -215,16 +221,19 @@ function detail(any: Uint8Array, found: Details): void {
   if (type.endsWith("/google.rpc.ErrorInfo")) {
     let reason = "";
     let domain = "";
-    let cause = "";
+    const metadata = new Map<string, string>();
     fields(value, (number, reader) => {
       if (number === 1) reason = reader.string();
       else if (number === 2) domain = reader.string();
-      else if (number === 3) cause ||= causeOf(reader.bytes());
+      else if (number === 3) metadata.set(...entryOf(reader.bytes()));
       else return false;
       return true;
     });
     // A proxy on the way may have reasons of its own.
-    if (domain === "corank") Object.assign(found, { reason, cause });
+    if (domain === "corank") {
+      const rows = reason === "TOO_MANY_ROWS" ? Number(metadata.get("rows")) : NaN;
+      Object.assign(found, { reason, cause: metadata.get("cause") ?? "", rows: rows > 0 ? rows : undefined });
+    }
   } else if (type.endsWith("/google.rpc.RetryInfo")) {
     let ms = 0;
     fields(value, (number, reader) => {
@@ -253,7 +262,7 @@ function detail(any: Uint8Array, found: Details): void {
 
 /** What the details of a status say: google.rpc.Status in the trailer. */
 function detailsOf(status: StatusObject): Details {
-  const found: Details = { field: "", reason: "", cause: "", retryAfterMs: undefined };
+  const found: Details = { field: "", reason: "", cause: "", rows: undefined, retryAfterMs: undefined };
   const [raw] = status.metadata.get("grpc-status-details-bin");
   if (!Buffer.isBuffer(raw)) {
     return found;
@@ -359,8 +368,9 @@ export function fromStatus(
   peer: Peer,
   deadlineMs: number | undefined,
 ): CorankError {
-  const { field, reason, cause, retryAfterMs } = detailsOf(status);
-  const facts: ErrorFacts = { field, reason, retryAfterMs, requestId: requestIdOf(status) };
+  const { cause, ...told } = detailsOf(status);
+  const { field, reason, retryAfterMs } = told;
+  const facts: ErrorFacts = { ...told, requestId: requestIdOf(status) };
   const name = (Code as Record<number, string | undefined>)[status.code] ?? "UNKNOWN";
   const details = status.details || name;
   switch (status.code) {

@@ -4,8 +4,17 @@ export { Chain, Pending } from "./chain.js";
 export { Client, connect } from "./client.js";
 export { Nullable, Strings, type Column, type NanPlace, type NullPlace, type PlainColumn } from "./columns.js";
 export type { GroupInputName, GroupOutputName } from "./groups.js";
+export type { LeftJoin, PairJoin } from "./joins.js";
 export type { SetOperationName } from "./sets.js";
-export { Records, type ElementName, type HalfType, type Indices, type Integers, type NumberArray } from "./elements.js";
+export {
+  Records,
+  type ElementName,
+  type HalfType,
+  type Indices,
+  type Integers,
+  type NumberArray,
+  type Rows,
+} from "./elements.js";
 export {
   CancelledError,
   ClosedError,

@@ -3,7 +3,10 @@ import { InvalidArgumentError } from "./errors.js";
 import type { Task } from "./task.js";
 
 /** The results in the order in which they are outputs of a task. */
-const ORDER = ["keys", "values", "indices", "objects", "ranks", "counts", "firsts", "sums", "minima", "maxima"];
+const ORDER = [
+  ...["keys", "values", "indices", "objects", "ranks", "counts", "firsts", "sums", "minima", "maxima"],
+  ...["leftRows", "rightRows"],
+];
 
 /** The results of a column, in this order. */
 const PARTS = ["data", "offsets", "validity"];

@@ -55,7 +55,8 @@ function mostKeys(
   }
 }
 
-function oneType([first, second]: readonly [Input, Input], [left, right]: readonly [string, string]): Element {
+/** The type of both inputs, which their names name if they differ. */
+export function oneType([first, second]: readonly [Input, Input], [left, right]: readonly [string, string]): Element {
   if (first.element.type !== second.element.type || first.element.bytes !== second.element.bytes) {
     const names = `${right} is ${second.element.name}, ${left} is ${first.element.name}`;
     throw new TypeError(`${names}; both must be of one type`);

@@ -1,5 +1,6 @@
 // A call of an operator as data: what goes in, what comes out. It does not know where arrays travel.
 import type { Element, Input } from "./elements.js";
+import type { CorankError } from "./errors.js";
 import type { Array as ArrayMessage } from "./pb/corank/v1/array.js";
 import type { OperationResult } from "./pb/corank/v1/corank_service.js";
 import type { RequestStats } from "./pb/corank/v1/operators.js";
@@ -40,7 +41,7 @@ export interface Output<A extends Answer = Answer> {
   count: number | undefined;
   /** The most elements, where only the answer tells their number; undefined: not known either. */
   most?: number | undefined;
-  /** Whether it is UINT32 or UINT64, as the server chooses. */
+  /** Whether it has positions of 4 or 8 bytes, as the server chooses. */
   indices: boolean;
 }
 
@@ -62,6 +63,8 @@ export interface Task<R> {
   pick(result: OperationResult): Answer | undefined;
   /** Makes what the caller gets of the results, in the order of `outputs`. */
   finish(results: unknown[]): R;
+  /** The call that follows one which failed so; undefined: none does. */
+  again?: (error: CorankError) => Task<R> | undefined;
 }
 
 /** The arrays of a request, those inside of messages too. */

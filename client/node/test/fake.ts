@@ -128,7 +128,7 @@ const inside = (number: number, value: Uint8Array): Uint8Array =>
 /** A status with details as corankd sends them. */
 export function refusal(
   code: status,
-  facts: { field?: string; retryAfterMs?: number; reason?: string; domain?: string } = {},
+  facts: { field?: string; retryAfterMs?: number; reason?: string; domain?: string; rows?: string } = {},
 ): Partial<StatusObject> {
   const details: Uint8Array[] = [];
   if (facts.field !== undefined) {
@@ -136,7 +136,10 @@ export function refusal(
   }
   if (facts.reason !== undefined) {
     const domain = facts.domain ?? "corank";
-    details.push(inside(3, any("ErrorInfo", Buffer.concat([text(1, facts.reason), text(2, domain)]))));
+    const entry = Buffer.concat([text(1, "rows"), text(2, facts.rows ?? "")]);
+    const metadata = facts.rows === undefined ? [] : [inside(3, entry)];
+    const info = Buffer.concat([text(1, facts.reason), text(2, domain), ...metadata]);
+    details.push(inside(3, any("ErrorInfo", info)));
   }
   if (facts.retryAfterMs !== undefined) {
     const [seconds, nanos] = [Math.floor(facts.retryAfterMs / 1000), (facts.retryAfterMs % 1000) * 1e6];
