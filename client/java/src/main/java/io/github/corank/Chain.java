@@ -152,8 +152,9 @@ public final class Chain {
      *
      * @param field {@code keys}, {@code values}, {@code indices}, {@code positions}, {@code
      *     objects}, {@code ranks}, {@code result}, {@code counts}, {@code firsts}, {@code sums},
-     *     {@code minima}, {@code maxima}, {@code count}, or for columns {@code
-     *     key_columns[0].data}, {@code key_columns[0].offsets} and {@code key_columns[0].validity}
+     *     {@code minima}, {@code maxima}, {@code count}, {@code left_rows}, {@code right_rows}, or
+     *     for columns {@code key_columns[0].data}, {@code key_columns[0].offsets} and {@code
+     *     key_columns[0].validity}
      * @throws IllegalArgumentException the operator has no such result
      */
     public Pending output(String field) {

@@ -10,6 +10,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
+import java.util.function.Function;
 
 /**
  * A connection to a corank server. Make one and share it: it is thread-safe, and all its calls
@@ -139,9 +140,25 @@ public final class Client implements AutoCloseable {
       Operator<R> operator, CallOptions options, Scope scope, boolean isWaitedFor) {
     checkOpen();
     Placing.Step step = new Placing.Step(operator.task(), null);
-    return calls
-        .perform(List.of(step), options, false, scope, isWaitedFor)
-        .thenApply(results -> operator.result(results.get(0)));
+    CompletableFuture<R> first =
+        calls
+            .perform(List.of(step), options, false, scope, isWaitedFor)
+            .thenApply(results -> operator.result(results.get(0)));
+    return again(first, operator, next -> start(next, options, scope, isWaitedFor));
+  }
+
+  /** A call of an operator, and the one that follows if it fails so. */
+  private static <R, T> CompletableFuture<T> again(
+      CompletableFuture<T> call,
+      Operator<R> operator,
+      Function<Operator<R>, CompletableFuture<T>> following) {
+    return call.exceptionallyCompose(
+        thrown -> {
+          Throwable error = thrown instanceof CompletionException ? thrown.getCause() : thrown;
+          Operator<R> next =
+              error instanceof CorankException failed ? operator.again(failed) : null;
+          return next == null ? CompletableFuture.failedFuture(error) : following.apply(next);
+        });
   }
 
   /**
@@ -168,14 +185,16 @@ public final class Client implements AutoCloseable {
     return flight(startKeep(operator, options, scope, names), scope);
   }
 
-  private CompletableFuture<List<StoredArray>> startKeep(
-      Operator<?> operator, CallOptions options, Scope scope, String... names) {
+  private <R> CompletableFuture<List<StoredArray>> startKeep(
+      Operator<R> operator, CallOptions options, Scope scope, String... names) {
     checkOpen();
     Task task = operator.task();
     Placing.Step step = new Placing.Step(task, Calls.kept(task, List.of(names)));
-    return calls
-        .perform(List.of(step), options, false, scope, false)
-        .thenApply(results -> Calls.handles(task, step.kept()));
+    CompletableFuture<List<StoredArray>> first =
+        calls
+            .perform(List.of(step), options, false, scope, false)
+            .thenApply(results -> Calls.handles(task, step.kept()));
+    return again(first, operator, next -> startKeep(next, options, scope, names));
   }
 
   /** Begins a chain of operators that run in one call. */

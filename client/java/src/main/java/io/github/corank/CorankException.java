@@ -3,6 +3,7 @@ package io.github.corank;
 import io.grpc.Status;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /**
  * A call that failed. It has changed nothing.
@@ -28,6 +29,7 @@ public class CorankException extends RuntimeException {
   private String message;
   private String reason = "";
   private String field = "";
+  private long rows;
   private Duration retryAfter;
   private String requestId = "";
   private String traceId = "";
@@ -67,6 +69,14 @@ public class CorankException extends RuntimeException {
     return field;
   }
 
+  /**
+   * The number of rows of a {@link Join} that has more than {@link Join#maxRows} (reason {@code
+   * TOO_MANY_ROWS}); empty for other errors.
+   */
+  public OptionalLong rows() {
+    return rows > 0 ? OptionalLong.of(rows) : OptionalLong.empty();
+  }
+
   /** The time that the server asks to wait before another try. */
   public Optional<Duration> retryAfter() {
     return Optional.ofNullable(retryAfter);
@@ -102,6 +112,11 @@ public class CorankException extends RuntimeException {
     this.reason = reason;
     this.requestId = requestId;
     this.traceId = traceId;
+    return this;
+  }
+
+  CorankException withRows(long rows) {
+    this.rows = rows;
     return this;
   }
 

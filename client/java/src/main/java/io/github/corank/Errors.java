@@ -24,12 +24,14 @@ final class Errors {
   private Errors() {}
 
   /** What a status carries beside its code and its message. */
-  private record Details(String field, String reason, String cause, Duration retryAfter) {}
+  private record Details(
+      String field, String reason, String cause, long rows, Duration retryAfter) {}
 
   private static Details details(Status status, Metadata trailers) {
     String field = "";
     String reason = "";
     String cause = "";
+    long rows = 0;
     Duration retryAfter = null;
     try {
       for (Any detail : StatusProto.fromStatusAndTrailers(status, trailers).getDetailsList()) {
@@ -47,13 +49,16 @@ final class Errors {
           if (info.getDomain().equals("corank")) {
             reason = info.getReason();
             cause = info.getMetadataOrDefault("cause", "");
+            if (reason.equals("TOO_MANY_ROWS")) {
+              rows = Long.parseLong(info.getMetadataOrDefault("rows", "0"));
+            }
           }
         }
       }
     } catch (InvalidProtocolBufferException | IllegalArgumentException error) {
       // Details of a proxy, not of corankd: the status code and the message stand without them.
     }
-    return new Details(field, reason, cause, retryAfter);
+    return new Details(field, reason, cause, rows, retryAfter);
   }
 
   /**
@@ -90,7 +95,8 @@ final class Errors {
     if (status.getCause() != null) {
       made.initCause(status.getCause());
     }
-    return made.told(details.field(), details.reason(), requestId, caller.traceId());
+    return made.told(details.field(), details.reason(), requestId, caller.traceId())
+        .withRows(details.rows());
   }
 
   private static CorankException made(

@@ -9,6 +9,8 @@ import io.github.corank.v1.GatherIntervalsRequest;
 import io.github.corank.v1.GatherIntervalsResponse;
 import io.github.corank.v1.GroupRequest;
 import io.github.corank.v1.GroupResponse;
+import io.github.corank.v1.JoinRequest;
+import io.github.corank.v1.JoinResponse;
 import io.github.corank.v1.LoadBalanceRequest;
 import io.github.corank.v1.LoadBalanceResponse;
 import io.github.corank.v1.MergeRequest;
@@ -136,6 +138,16 @@ record Method<Q, A>(
           OperationResult.Builder::setCombineSets,
           ResultCase.COMBINE_SETS,
           found -> found.getCombineSets().getStats(),
+          Method::none);
+
+  static final Method<JoinRequest, JoinResponse> JOIN =
+      new Method<>(
+          CorankServiceGrpc.getJoinMethod(),
+          Operation::getJoin,
+          operation -> operation.getJoinBuilder().getOptionsBuilder(),
+          OperationResult.Builder::setJoin,
+          ResultCase.JOIN,
+          found -> found.getJoin().getStats(),
           Method::none);
 
   private static String none(OperationResult found) {

@@ -21,7 +21,9 @@ public abstract sealed class Operator<R>
         LoadBalance,
         Group,
         CombineSets,
-        CountSets {
+        CountSets,
+        Join,
+        CountJoin {
   Operator() {}
 
   /**
@@ -36,4 +38,9 @@ public abstract sealed class Operator<R>
    * the server.
    */
   abstract R result(List<Elements> outputs);
+
+  /** The operator of the call that follows one which failed so; null: none does. */
+  Operator<R> again(CorankException error) {
+    return null;
+  }
 }

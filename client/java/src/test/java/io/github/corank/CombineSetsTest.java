@@ -12,11 +12,9 @@ import com.google.rpc.Code;
 import io.github.corank.v1.Array;
 import io.github.corank.v1.CombineSetsRequest;
 import io.github.corank.v1.CombineSetsResponse;
-import io.github.corank.v1.ExecuteRequest;
-import io.github.corank.v1.ExecuteResponse;
 import io.github.corank.v1.Operation;
+import io.github.corank.v1.OperationResult;
 import io.github.corank.v1.SortOrder;
-import io.grpc.stub.StreamObserver;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -164,28 +162,11 @@ class CombineSetsTest {
   @Test
   void laterOperatorsOfChainsNameNoLengthOfSets() {
     List<Operation> plan = new ArrayList<>();
-    server.onExecute =
-        to ->
-            new StreamObserver<>() {
-              @Override
-              public void onNext(ExecuteRequest request) {
-                plan.addAll(request.getPlan().getOperationsList());
-              }
-
-              @Override
-              public void onError(Throwable error) {}
-
-              @Override
-              public void onCompleted() {
-                ExecuteResponse.Builder made = ExecuteResponse.newBuilder();
-                Array kept = KEYS.toBuilder().clearPlace().build();
-                made.getResultBuilder().getCombineSetsBuilder().setKeys(kept);
-                to.onNext(made.build());
-                made.getResultBuilder().getCombineSetsBuilder().clearKeys().setCount(COUNT);
-                to.onNext(made.build());
-                to.onCompleted();
-              }
-            };
+    OperationResult.Builder kept = OperationResult.newBuilder();
+    kept.getCombineSetsBuilder().setKeys(KEYS.toBuilder().clearPlace());
+    OperationResult.Builder number = OperationResult.newBuilder();
+    number.getCombineSetsBuilder().setCount(COUNT);
+    server.onChain(plan, kept.build(), number.build());
     try (Client client = server.client().build()) {
       Chain chain = client.chain();
       Chain.Step<CombineSetsResult> union =

@@ -12,6 +12,10 @@ import io.github.corank.v1.GetServerInfoRequest;
 import io.github.corank.v1.GetServerInfoResponse;
 import io.github.corank.v1.GroupRequest;
 import io.github.corank.v1.GroupResponse;
+import io.github.corank.v1.JoinRequest;
+import io.github.corank.v1.JoinResponse;
+import io.github.corank.v1.Operation;
+import io.github.corank.v1.OperationResult;
 import io.github.corank.v1.SortRequest;
 import io.github.corank.v1.SortResponse;
 import io.grpc.Metadata;
@@ -48,6 +52,9 @@ final class FakeServer extends CorankServiceGrpc.CorankServiceImplBase implement
 
   /** Answers CombineSets. */
   BiConsumer<CombineSetsRequest, StreamObserver<CombineSetsResponse>> onCombineSets;
+
+  /** Answers Join. */
+  BiConsumer<JoinRequest, StreamObserver<JoinResponse>> onJoin;
 
   /** Answers Execute. */
   Function<StreamObserver<ExecuteResponse>, StreamObserver<ExecuteRequest>> onExecute;
@@ -97,6 +104,34 @@ final class FakeServer extends CorankServiceGrpc.CorankServiceImplBase implement
   @Override
   public void combineSets(CombineSetsRequest request, StreamObserver<CombineSetsResponse> answer) {
     onCombineSets.accept(request, answer);
+  }
+
+  @Override
+  public void join(JoinRequest request, StreamObserver<JoinResponse> answer) {
+    onJoin.accept(request, answer);
+  }
+
+  /** Answers Execute with these results, and notes the plan. */
+  void onChain(List<Operation> plan, OperationResult... results) {
+    onExecute =
+        to ->
+            new StreamObserver<>() {
+              @Override
+              public void onNext(ExecuteRequest request) {
+                plan.addAll(request.getPlan().getOperationsList());
+              }
+
+              @Override
+              public void onError(Throwable error) {}
+
+              @Override
+              public void onCompleted() {
+                for (OperationResult result : results) {
+                  to.onNext(ExecuteResponse.newBuilder().setResult(result).build());
+                }
+                to.onCompleted();
+              }
+            };
   }
 
   @Override

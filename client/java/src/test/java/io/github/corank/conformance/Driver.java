@@ -124,6 +124,7 @@ public final class Driver {
     made.addProperty("field", error.field());
     error.retryAfter().ifPresent(delay -> made.addProperty("retry_after_s", delay.toNanos() / 1e9));
     made.addProperty("request_id", error.requestId());
+    error.rows().ifPresent(rows -> made.addProperty("rows", rows));
     return made;
   }
 

@@ -6,6 +6,7 @@ import com.google.gson.JsonObject;
 import io.github.corank.Column;
 import io.github.corank.CombineSets;
 import io.github.corank.CombineSetsResult;
+import io.github.corank.CountJoin;
 import io.github.corank.CountSets;
 import io.github.corank.Elements;
 import io.github.corank.Expand;
@@ -14,6 +15,9 @@ import io.github.corank.Group;
 import io.github.corank.GroupOutput;
 import io.github.corank.GroupResult;
 import io.github.corank.Input;
+import io.github.corank.Join;
+import io.github.corank.JoinKind;
+import io.github.corank.JoinResult;
 import io.github.corank.LoadBalance;
 import io.github.corank.LoadBalanceResult;
 import io.github.corank.Merge;
@@ -77,6 +81,7 @@ final class Operators {
       }
       case "group" -> group();
       case "combine_sets" -> combineSets();
+      case "join" -> join();
       default -> throw new IllegalStateException("no operator " + name);
     };
   }
@@ -328,6 +333,26 @@ final class Operators {
         hasValues ? List.of("keys", "values") : List.of("keys"));
   }
 
+  private Made join() {
+    expect("kind", "left", "right", "right_sorted", "max_rows", "count_only");
+    JoinKind kind = JoinKind.valueOf(text("kind", "").toUpperCase(Locale.ROOT));
+    Input left = input("left");
+    Input right = input("right");
+    if (is("count_only")) {
+      CountJoin made = CountJoin.of(kind, left, right);
+      return new Made(is("right_sorted") ? made.rightSorted() : made, List.of("count"));
+    }
+    Join made = Join.of(kind, left, right);
+    if (is("right_sorted")) {
+      made.rightSorted();
+    }
+    if (given.has("max_rows")) {
+      made.maxRows(given.get("max_rows").getAsLong());
+    }
+    boolean leftOnly = kind == JoinKind.SEMI || kind == JoinKind.ANTI;
+    return new Made(made, leftOnly ? List.of("left_rows") : List.of("left_rows", "right_rows"));
+  }
+
   /** The results of an operator that came back, by name. */
   static JsonObject results(Object result, List<String> names, boolean digest) {
     JsonObject made = new JsonObject();
@@ -357,6 +382,9 @@ final class Operators {
     } else if (result instanceof CombineSetsResult sets) {
       add(made, "keys", sets.keys(), digest);
       add(made, "values", sets.values(), digest);
+    } else if (result instanceof JoinResult join) {
+      add(made, "left_rows", join.leftRows(), digest);
+      add(made, "right_rows", join.rightRows(), digest);
     } else if (result instanceof Long count) {
       add(made, names.get(0), Elements.of(new long[] {count}), digest);
     } else {
