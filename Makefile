@@ -1,6 +1,6 @@
 # The only commands that a newcomer needs. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-python-matrix test-conformance test-chart test-cluster test-asan test-tsan test-peers test-hostile test-ray test-perf-analyzer compile-architectures soak fuzz lint format docs docs-check docs-dashboard dist image image-archive release bench-kernels bench-shards bench-engine bench-service bench-clients bench-places bench-sizes bench-tables bench-overload bench-ray clean
+.PHONY: help demo build test test-python-matrix test-conformance test-chart test-cluster test-asan test-tsan test-peers test-hostile test-ray test-flight test-perf-analyzer compile-architectures soak fuzz lint format docs docs-check docs-dashboard dist image image-archive release bench-kernels bench-shards bench-engine bench-service bench-clients bench-places bench-sizes bench-tables bench-overload bench-ray clean
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
@@ -51,6 +51,9 @@ test-hostile: build ## attack the server's HTTP/2 in 21 ways beside a caller, an
 
 test-ray: build ## test corank.ray and corank.dask on local clusters that lose workers, nodes and servers (needs 4 GB)
 	@CORANKD=$(CURDIR)/$(BUILD)/bin/corankd scripts/ray.sh -m pytest -q -p no:cacheprovider tests/clusters
+
+test-flight: build ## test the Flight gateway with Arrow's client for Go, which it downloads once (needs Go)
+	@CORANKD=$(CURDIR)/$(BUILD)/bin/corankd .deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/flight
 
 test-perf-analyzer: build ## measure the server with Triton's perf_analyzer, which is then part of make test (downloads once)
 	@scripts/perf_analyzer.sh

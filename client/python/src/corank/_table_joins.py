@@ -98,6 +98,13 @@ def _pairs(left: _Side, right: _Side, how: str) -> tuple[Rows, Rows]:
     return of_left, of_right
 
 
+def _count(left: _Side, right: _Side, how: str) -> int:
+    """The rows that `_pairs` has."""
+    counts = left.counts_of(right) if how == "right" else right.counts_of(left)
+    alone = int((left.counts_of(right) == 0).sum()) if how == "full" else 0
+    return int((counts if how == "inner" else np.maximum(counts, 1)).sum()) + alone
+
+
 def _key_names(on: Any, left_on: Any, right_on: Any) -> tuple[list[Any], list[Any]]:
     if on is not None:
         if left_on is not None or right_on is not None:
@@ -122,8 +129,13 @@ def join_by(
     how: str,
     suffix: str,
     nulls_equal: bool | None,
+    most_rows: int | None = None,
 ) -> Any:
-    """The joined table."""
+    """The joined table.
+
+    Raises:
+        InvalidArgument: it would have more than `most_rows` rows; this is known before it takes their memory.
+    """
     if how not in HOWS:
         raise InvalidArgument(f"how: {how!r} is none of {', '.join(map(repr, HOWS))}", field="how")
     library, left = library_of("left", left)
@@ -143,6 +155,10 @@ def join_by(
     if how in ("semi", "anti"):
         return library.take(left, np.flatnonzero((right_side.counts_of(left_side) > 0) == (how == "semi")))
     names = _renamed(library, left, right, right_names, suffix)
+    rows = _count(left_side, right_side, how)
+    if most_rows is not None and rows > most_rows:
+        text = f"join_by: the result has {rows:,} rows, and there is room for {most_rows:,}; join fewer rows at a time"
+        raise InvalidArgument(text)
     of_left, of_right = _pairs(left_side, right_side, how)
     return _built(library, left, right, dict(zip(left_names, right_names)), names, of_left, of_right)
 

@@ -111,10 +111,15 @@ def sort_by(
 ) -> Any:
     """The table in order."""
     library, table, rows = argsort_by(client, table, keys, descending, nulls, nan, limit)
-    return library.take(_selected(library, table, columns), rows)
+    return library.take(selected(library, table, columns), rows)
 
 
-def _selected(library: Library, table: Any, columns: Any) -> Any:
+def selected(library: Library, table: Any, columns: Any) -> Any:
+    """The table of these columns; None: of all.
+
+    Raises:
+        InvalidArgument: a name is of no column.
+    """
     if columns is None:
         return table
     names = names_of("columns", columns)
@@ -132,6 +137,20 @@ def merge_by(
     columns: Any,
 ) -> Any:
     """All rows of sorted tables in order."""
+    library, table, rows = merged_rows(client, tables, keys, descending, nulls, nan, columns)
+    return library.take(table, rows)
+
+
+def merged_rows(
+    client: ArrayOperators,
+    tables: Any,
+    keys: Any,
+    descending: Any,
+    nulls: Any,
+    nan: Any,
+    columns: Any,
+) -> tuple[Library, Any, Rows]:
+    """The rows of sorted tables in order, with their library and the table of all rows that they are of."""
     if not isinstance(tables, (list, tuple)):
         raise TypeError(f"tables: is of type {type(tables).__name__}; pass a list of sorted tables")
     if not tables:
@@ -157,7 +176,7 @@ def merge_by(
             raise
         text = f"{error.field}: not sorted by {listed(names)}; sort_by({error.field}, ...) in the same order first"
         raise InvalidArgument(text, field=error.field, request_id=error.request_id) from None
-    return library.take(library.concat([_selected(library, table, columns) for _, table in found]), rows)
+    return library, library.concat([selected(library, table, columns) for _, table in found]), rows
 
 
 def of_one_schema(argument: str, tables: Sequence[Any], names: Sequence[Any]) -> list[Any]:
