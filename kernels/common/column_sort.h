@@ -44,8 +44,8 @@ struct KeyColumn {
 /// Bytes of the validity of `rows` rows.
 constexpr int64_t ValidityBytes(int64_t rows) { return rows / 8 + (rows % 8 != 0); }
 
-/// Sorts rows lexicographically by several columns: alone, with values, or into a permutation. Stable. Outputs hold
-/// ResultCount() rows.
+/// Sorts rows lexicographically by several columns: alone, with values, into a permutation, or into ranks. Stable.
+/// Outputs hold ResultCount() rows; ranks are of all rows.
 struct ColumnSortArgs {
   const KeyColumn* columns = nullptr;              // a HOST array
   int32_t column_count = 0;                        // 1 to kMaxKeyColumns
@@ -55,7 +55,10 @@ struct ColumnSortArgs {
   void* values_out = nullptr;
   int32_t value_bytes = 0;      // 0 to kMaxRecordBytes; 0: no values
   void* indices_out = nullptr;  // null: no permutation wanted. IndexBytes(count - 1) each
-  int64_t limit = -1;           // -1: all
+  /// The dense rank of each row, in the order of the input: how many distinct rows come before it in the sorted order.
+  /// IndexBytes(count - 1) each. Null: not wanted.
+  void* ranks_out = nullptr;
+  int64_t limit = -1;  // -1: all
 
   int64_t ResultCount() const { return limit >= 0 && limit < count ? limit : count; }
 };

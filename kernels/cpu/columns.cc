@@ -209,6 +209,34 @@ void GatherOutputs(const ColumnSortArgs& args, const Item128* rows, Parallel& pa
   }
 }
 
+void WriteRanks(const ColumnSortArgs& args, const RowOrder& order, const Item128* rows, Parallel& parallel) {
+  const auto is_new = [&](int64_t i) {
+    if (i == 0) return false;
+    if (rows[i].hi != rows[i - 1].hi) return true;
+    return order.Compare(static_cast<int64_t>(rows[i - 1].lo), static_cast<int64_t>(rows[i].lo), 0) != 0;
+  };
+  const int64_t pieces = PieceCount(args.count, kRowGrain, parallel.threads());
+  std::vector<int64_t> before(static_cast<size_t>(pieces) + 1, 0);
+  parallel.ForPieces(pieces, [&](int64_t piece) {
+    int64_t found = 0;
+    const int64_t end = PieceBegin(args.count, piece + 1, pieces);
+    for (int64_t i = PieceBegin(args.count, piece, pieces); i < end; ++i) found += is_new(i) ? 1 : 0;
+    before[static_cast<size_t>(piece) + 1] = found;
+  });
+  std::partial_sum(before.begin(), before.end(), before.begin());
+  WithIndexType(IndexBytes(args.count - 1), [&](auto zero) {
+    auto* const ranks = static_cast<decltype(zero)*>(args.ranks_out);
+    parallel.ForPieces(pieces, [&](int64_t piece) {
+      int64_t rank = before[static_cast<size_t>(piece)];
+      const int64_t end = PieceBegin(args.count, piece + 1, pieces);
+      for (int64_t i = PieceBegin(args.count, piece, pieces); i < end; ++i) {
+        rank += is_new(i) ? 1 : 0;
+        ranks[rows[i].lo] = static_cast<decltype(zero)>(rank);
+      }
+    });
+  });
+}
+
 }  // namespace
 
 int64_t ColumnSortWorkspaceBytes(const ColumnSortArgs& args) {
@@ -220,7 +248,7 @@ int64_t ColumnSortWorkspaceBytes(const ColumnSortArgs& args) {
 void SortColumns(const ColumnSortArgs& args, void* workspace_bytes, Parallel& parallel, OperatorReport* report) {
   *report = OperatorReport();
   report->sort_algorithm = args.algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kRadix : args.algorithm;
-  if (args.ResultCount() == 0) {
+  if (args.ResultCount() == 0 && (args.ranks_out == nullptr || args.count == 0)) {
     if (args.algorithm == SortAlgorithm::kAuto) report->sort_algorithm = SortAlgorithm::kCopy;
     return GatherOutputs(args, nullptr, parallel);
   }
@@ -243,6 +271,7 @@ void SortColumns(const ColumnSortArgs& args, void* workspace_bytes, Parallel& pa
              parallel);
   }
   GatherOutputs(args, sorted, parallel);
+  if (args.ranks_out != nullptr) WriteRanks(args, order, sorted, parallel);
 }
 
 }  // namespace corank::cpu

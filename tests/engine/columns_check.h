@@ -28,9 +28,11 @@ class OnColumns : public OnEngineUnderTest<::testing::Test> {
       for (bool want_columns : {true, false}) {
         test.want_columns = want_columns;
         test.want_indices = true;
+        test.want_ranks = !want_columns;
         CheckOnce(test, order);
       }
     }
+    test.want_ranks = false;
     test.algorithm = SortAlgorithm::kAuto;
     test.want_columns = true;
     test.want_indices = false;
@@ -54,6 +56,9 @@ class OnColumns : public OnEngineUnderTest<::testing::Test> {
     EXPECT_TRUE(outcome.outputs[0] == Gather(test.values, test.value_bytes, wanted)) << "values";
     if (test.want_indices) {
       EXPECT_TRUE(outcome.outputs[1] == IndexArray(wanted, 4)) << "indices";
+    }
+    if (test.want_ranks) {
+      EXPECT_TRUE(outcome.outputs.back() == IndexArray(DenseRowRanks(test.columns), 4)) << "ranks";
     }
     if (!test.want_columns) return;
     size_t output = 2;

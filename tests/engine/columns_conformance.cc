@@ -49,7 +49,7 @@ TEST_F(SortColumns, OrdersRowsOfAtMostEightBytes) {
   // Enough rows that AUTO uses the sort for long arrays on every engine.
   ColumnSortCase test;
   test.columns = columns((int64_t{1} << 19) + 2, KeyType::kInt32, KeyType::kUint32);
-  test.want_indices = true;
+  test.want_indices = test.want_ranks = true;
   CheckOnce(test, StableRowOrder(test.columns));
 }
 

@@ -201,6 +201,7 @@ Outcome Harness::SortColumns(const ColumnSortCase& test) {
       column.validity_out = static_cast<uint8_t*>(request.Output(ValidityBytes(results)));
     }
   }
+  if (test.want_ranks) args.ranks_out = request.Output(args.count * IndexBytes(args.count - 1));
   args.columns = columns.data();
   args.column_count = static_cast<int32_t>(columns.size());
   return request.Run(&EngineStream::SortColumns, args);

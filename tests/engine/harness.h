@@ -40,6 +40,7 @@ struct ColumnSortCase {
   int value_bytes = 0;
   bool want_columns = true;
   bool want_indices = false;
+  bool want_ranks = false;
   int64_t limit = -1;
 };
 

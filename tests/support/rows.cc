@@ -98,6 +98,33 @@ std::vector<int64_t> StableRowOrder(const std::vector<TestColumn>& columns) {
   return order;
 }
 
+std::vector<int64_t> DenseRowRanks(const std::vector<TestColumn>& columns) {
+  // Rows in the opposite order change places with their equals only. So a new rank begins where the first rows of both
+  // orders are the same ones.
+  const std::vector<int64_t> order = StableRowOrder(columns);
+  const auto count = static_cast<int64_t>(order.size());
+  std::vector<int64_t> backwards(order.size());
+  std::iota(backwards.rbegin(), backwards.rend(), int64_t{0});
+  std::vector<TestColumn> reversed;
+  for (const TestColumn& column : columns) reversed.push_back(TakeRows(column, backwards));
+  const std::vector<int64_t> opposite = StableRowOrder(reversed);
+  std::vector<int64_t> ranks(order.size());
+  std::vector<bool> is_in_one(order.size());
+  int64_t in_one = 0, rank = 0;
+  const auto toggle = [&](int64_t row) {
+    const auto at = static_cast<size_t>(row);
+    is_in_one[at] = !is_in_one[at];
+    in_one += is_in_one[at] ? 1 : -1;
+  };
+  for (size_t i = 0; i < order.size(); ++i) {
+    ranks[static_cast<size_t>(order[i])] = rank;
+    toggle(order[i]);
+    toggle(count - 1 - opposite[i]);
+    if (in_one == 0) ++rank;
+  }
+  return ranks;
+}
+
 TestColumn TakeRows(const TestColumn& column, const std::vector<int64_t>& rows) {
   TestColumn taken = column;
   taken.data.clear();

@@ -39,6 +39,9 @@ Bytes Bitmap(const std::vector<bool>& bits, bool rest = false);
 /// value, bytes and strings as std::string; nulls do not compare.
 std::vector<int64_t> StableRowOrder(const std::vector<TestColumn>& columns);
 
+/// How many distinct rows come before each row in the sorted order.
+std::vector<int64_t> DenseRowRanks(const std::vector<TestColumn>& columns);
+
 /// The column with these rows in this order.
 TestColumn TakeRows(const TestColumn& column, const std::vector<int64_t>& rows);
 

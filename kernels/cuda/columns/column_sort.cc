@@ -5,6 +5,7 @@
 #include "kernels/common/row_order.h"
 #include "kernels/cuda/columns/column_codes.h"
 #include "kernels/cuda/columns/equal_codes.h"
+#include "kernels/cuda/columns/row_ranks.h"
 #include "kernels/cuda/columns/strings.h"
 #include "kernels/cuda/columns/validity.h"
 #include "kernels/cuda/common/gather.h"
@@ -89,9 +90,9 @@ cudaError_t SortByHalves(const ColumnSortArgs& args, const RowOrder& order, uint
   return Sort(by_high, d_sort_workspace, bytes, h_report, stream);
 }
 
-/// Writes the row numbers in sorted order to d_rows.
-cudaError_t SortRows(const ColumnSortArgs& args, int index_bytes, void* d_rows, Workspace& workspace,
-                     OperatorReport* h_report, cudaStream_t stream) {
+/// Writes the row numbers in sorted order to d_rows. *d_row_codes: null, or the code of each of these rows.
+cudaError_t SortRows(const ColumnSortArgs& args, int index_bytes, void* d_rows, const uint64_t** d_row_codes,
+                     Workspace& workspace, OperatorReport* h_report, cudaStream_t stream) {
   RowOrder order(args.columns, args.column_count);
   if (SortsHalves(args, order, index_bytes)) {
     return SortByHalves(args, order, static_cast<uint32_t*>(d_rows), workspace, h_report, stream);
@@ -99,6 +100,7 @@ cudaError_t SortRows(const ColumnSortArgs& args, int index_bytes, void* d_rows, 
   auto* const d_state = workspace.Carve<CodeState>(1);
   auto* const d_codes = workspace.Carve<uint64_t>(args.count);
   auto* const d_sorted_codes = workspace.Carve<uint64_t>(args.count);
+  *d_row_codes = d_sorted_codes;
 
   SortArgs codes;
   codes.key_type = KeyType::kUint64;
@@ -120,7 +122,7 @@ cudaError_t SortRows(const ColumnSortArgs& args, int index_bytes, void* d_rows, 
 }
 
 cudaError_t Run(const ColumnSortArgs& args, Workspace& workspace, OperatorReport* h_report, cudaStream_t stream) {
-  if (args.ResultCount() == 0) {
+  if (args.ResultCount() == 0 && (args.ranks_out == nullptr || args.count == 0)) {
     h_report->sort_algorithm = args.algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : args.algorithm;
     return GatherOutputs(args, nullptr, 4, workspace, stream);
   }
@@ -128,7 +130,12 @@ cudaError_t Run(const ColumnSortArgs& args, Workspace& workspace, OperatorReport
   const bool rows_are_the_result = args.indices_out != nullptr && args.ResultCount() == args.count;
   void* const d_row_scratch = workspace.CarveBytes(rows_are_the_result ? 0 : args.count * index_bytes);
   void* const d_rows = rows_are_the_result ? args.indices_out : d_row_scratch;
-  CORANK_RETURN_IF_CUDA_ERROR(SortRows(args, index_bytes, d_rows, workspace, h_report, stream));
+  const uint64_t* d_row_codes = nullptr;
+  CORANK_RETURN_IF_CUDA_ERROR(SortRows(args, index_bytes, d_rows, &d_row_codes, workspace, h_report, stream));
+  if (args.ranks_out != nullptr || workspace.IsSizing()) {
+    CORANK_RETURN_IF_CUDA_ERROR(RankRows(RowOrder(args.columns, args.column_count), d_row_codes, d_rows, index_bytes,
+                                         args.count, args.ranks_out, workspace, stream));
+  }
   return GatherOutputs(args, d_rows, index_bytes, workspace, stream);
 }
 

@@ -20,6 +20,10 @@ struct ColumnTuning {
   static constexpr int kTieBlocks = 3;  // that must fit on a multiprocessor: limits the registers
   static constexpr int kTieTile = kTieThreads * kTieItems;
 
+  /// Positions of a thread and of a block that rank sorted rows.
+  static constexpr int kRankItems = 8;
+  static constexpr int kRankTile = kThreads * kRankItems;
+
   /// The copy of strings: output bytes for each thread and each block.
   static constexpr int kStringBytes = 16;
   static constexpr int kStringTile = kThreads * kStringBytes;
