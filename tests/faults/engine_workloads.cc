@@ -74,6 +74,7 @@ WorkloadRun SortShortRows() {
     CORANK_ASSIGN_OR_RETURN(args.values_in, request.Input(values));
     CORANK_ASSIGN_OR_RETURN(args.values_out, request.Output(kResults * args.value_bytes));
     CORANK_ASSIGN_OR_RETURN(args.indices_out, request.Output(kResults * IndexBytes(kRows - 1)));
+    CORANK_ASSIGN_OR_RETURN(args.ranks_out, request.Output(kRows * IndexBytes(kRows - 1)));
     return request.Run(&EngineStream::SortColumns, args);
   });
 }

@@ -106,6 +106,20 @@ TEST_F(OperatorsTest, SortsRowsOfSeveralColumns) {
   EXPECT_EQ(response.indices().inline_data(), Indices({2}));
 }
 
+TEST_F(OperatorsTest, RanksRowsOfSeveralColumns) {
+  v1::SortRequest request = GoodColumnSort();
+  request.set_output(v1::SORT_OUTPUT_RANKS);
+  auto response = Get<v1::SortResponse>(request);
+  EXPECT_EQ(response.key_columns_size(), 0);
+  EXPECT_FALSE(response.has_indices());
+  EXPECT_EQ(response.ranks().inline_data(), Indices({2, 0, 1}));
+  EXPECT_EQ(response.ranks().type(), v1::ELEMENT_TYPE_UINT32);
+
+  request.mutable_key_columns()->DeleteSubrange(1, 2);
+  response = Get<v1::SortResponse>(request);
+  EXPECT_EQ(response.ranks().inline_data(), Indices({1, 0, 1}));
+}
+
 TEST_F(OperatorsTest, SortsNullsAndNansToTheEndThatTheRequestNames) {
   // 5, null, NaN, null, 1. The bits after the last row mean nothing.
   v1::SortRequest request;

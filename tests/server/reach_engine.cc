@@ -112,7 +112,8 @@ class ReachStream final : public ForwardingStream {
     const int64_t index_bytes = args.count == 0 ? 0 : IndexBytes(args.count - 1);
     CORANK_RETURN_IF_ERROR(Check("SortColumns", {{args.values_in, args.count * args.value_bytes},
                                                  {args.values_out, results * args.value_bytes},
-                                                 {args.indices_out, results * index_bytes}}));
+                                                 {args.indices_out, results * index_bytes},
+                                                 {args.ranks_out, args.count * index_bytes}}));
     return ForwardingStream::SortColumns(args, report);
   }
   absl::Status Merge(const MergeArgs& args, OperatorReport* report) override {

@@ -150,6 +150,10 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
   if (values) CORANK_RETURN_IF_ERROR(CheckValueCount(*values, spec));
   spec.values = values;
   CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
+  spec.want_ranks = outputs.ranks;
+  if (outputs.ranks && request.has_limit()) {
+    return InvalidField("limit", "cannot be combined with an output of ranks, which are of all rows");
+  }
   if (!IsInline(request.keys_destination())) {
     return InvalidField("keys_destination", "cannot be combined with key_columns, which have their own");
   }
@@ -165,6 +169,10 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
                           PlaceResult(request.values_destination(), {"values_destination"}, rows, value_bytes, places));
   CORANK_ASSIGN_OR_RETURN(spec.indices_target, PlaceResult(request.indices_destination(), {"indices_destination"}, rows,
                                                            index_bytes, places));
+  const int64_t rank_bytes = spec.want_ranks ? IndexBytes(spec.rows() - 1) : 0;
+  CORANK_ASSIGN_OR_RETURN(spec.ranks_target,
+                          PlaceResult(request.ranks_destination(), {"ranks_destination"}, rows, rank_bytes, places));
+  if (IsInline(request.ranks_destination())) inline_bytes += rows * rank_bytes;
   if (IsInline(request.values_destination())) inline_bytes += rows * value_bytes;
   if (IsInline(request.indices_destination())) inline_bytes += rows * index_bytes;
   CORANK_RETURN_IF_ERROR(CheckResultBytes(inline_bytes, 1, limits, {kColumns}));

@@ -30,6 +30,8 @@ absl::StatusOr<SortOutputs> CheckSortOutput(v1::SortOutput output) {
       return SortOutputs{false, true};
     case v1::SORT_OUTPUT_KEYS_AND_INDICES:
       return SortOutputs{true, true};
+    case v1::SORT_OUTPUT_RANKS:
+      return SortOutputs{false, false, true};
     default:
       return InvalidField("output", absl::StrCat("not a known output: ", output));
   }
@@ -40,6 +42,7 @@ absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& re
   if (!request.has_values()) return std::nullopt;
   constexpr Field kValues{"values"};
   if (outputs.indices) return InvalidField(kValues.Path(), "cannot be combined with an index output");
+  if (outputs.ranks) return InvalidField(kValues.Path(), "cannot be combined with an output of ranks");
   return CheckArray(true, request.values(), kValues, ArrayUse::kMoved, places);
 }
 
@@ -81,6 +84,7 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& reque
   CORANK_ASSIGN_OR_RETURN(spec.order, CheckOrder(request.order()));
   CORANK_ASSIGN_OR_RETURN(spec.algorithm, CheckSortAlgorithm(request.algorithm()));
   CORANK_ASSIGN_OR_RETURN(const SortOutputs outputs, CheckSortOutput(request.output()));
+  if (outputs.ranks) return InvalidField("output", "ranks need key_columns, of which there may be one");
   spec.want_keys = outputs.keys;
   spec.want_indices = outputs.indices;
   CORANK_ASSIGN_OR_RETURN(spec.values, CheckSortValues(request, outputs, places));
@@ -96,6 +100,7 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& reque
   if (request.has_limit() && request.has_segment_offsets())
     return InvalidField("limit", "cannot be combined with segments");
   const int64_t count = spec.limit >= 0 && spec.limit < spec.keys.count ? spec.limit : spec.keys.count;
+  std::shared_ptr<ResultTarget> no_ranks;
   CORANK_RETURN_IF_ERROR(PlaceResults({{&request.keys_destination(),
                                         {"keys_destination"},
                                         spec.want_keys ? spec.keys.element_bytes : 0,
@@ -107,7 +112,8 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& reque
                                        {&request.indices_destination(),
                                         {"indices_destination"},
                                         spec.want_indices ? IndexBytes(spec.keys.count - 1) : 0,
-                                        &spec.indices_target}},
+                                        &spec.indices_target},
+                                       {&request.ranks_destination(), {"ranks_destination"}, 0, &no_ranks}},
                                       count, limits, places, kKeys));
   return std::make_unique<SortOperation>(std::move(spec));
 }

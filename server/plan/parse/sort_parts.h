@@ -20,6 +20,7 @@ namespace corank {
 struct SortOutputs {
   bool keys = true;
   bool indices = false;
+  bool ranks = false;
 };
 
 absl::StatusOr<SortAlgorithm> CheckSortAlgorithm(v1::SortAlgorithm algorithm);

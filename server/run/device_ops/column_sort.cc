@@ -8,7 +8,7 @@
 namespace corank {
 
 // The results are, for each column, its data, its offsets (of strings) and its validity (if it has one); then the
-// values and the indices.
+// values, the indices and the ranks.
 ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), columns_(spec_.columns.size()) {
   args_.columns = columns_.data();
   args_.column_count = static_cast<int32_t>(columns_.size());
@@ -58,6 +58,11 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
     const int index_bytes = IndexBytes(args_.count - 1);
     AddResult({ResultRole::kIndices, IndexType(index_bytes), index_bytes, count, spec_.indices_target},
               &args_.indices_out);
+  }
+  if (spec_.want_ranks) {
+    const int rank_bytes = IndexBytes(args_.count - 1);
+    AddResult({ResultRole::kRanks, IndexType(rank_bytes), rank_bytes, args_.count, spec_.ranks_target},
+              &args_.ranks_out);
   }
 }
 

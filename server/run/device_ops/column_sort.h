@@ -35,8 +35,9 @@ class ColumnSortOperation final : public PhasedOperation {
     SortAlgorithm algorithm = SortAlgorithm::kAuto;
     bool want_columns = true;
     bool want_indices = false;
+    bool want_ranks = false;
     int64_t limit = -1;  // -1: all
-    std::shared_ptr<ResultTarget> values_target = nullptr, indices_target = nullptr;
+    std::shared_ptr<ResultTarget> values_target = nullptr, indices_target = nullptr, ranks_target = nullptr;
 
     int64_t rows() const { return columns.front().rows(); }
     bool has_rows() const { return columns.front().has_rows(); }
