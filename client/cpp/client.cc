@@ -101,7 +101,7 @@ absl::StatusOr<RawResult> Client::RunRaw(const Request& request, const CallOptio
 absl::StatusOr<RawSortResult> Client::Sort(const SortRequest& request, const CallOptions& call) const {
   Array keys, values, indices;
   ArrayBuffer keys_buffer(&keys), values_buffer(&values), indices_buffer(&indices);
-  const bool has_keys = request.output != SortOutput::kIndices, has_indices = request.output != SortOutput::kKeys;
+  const bool has_keys = HasKeys(request.output), has_indices = HasIndices(request.output);
   std::vector<ResultBuffer*> buffers;
   if (has_keys) buffers.push_back(&keys_buffer);
   if (request.values.has_value()) buffers.push_back(&values_buffer);
@@ -119,10 +119,9 @@ absl::StatusOr<RawSortResult> Client::Sort(const SortRequest& request, const Cal
 
 absl::StatusOr<ColumnSortResult> Client::SortColumns(const ColumnSortRequest& request, const CallOptions& call) const {
   if (request.columns.empty()) return RefuseField("key_columns", "at least one column is needed");
-  const bool has_columns = request.output != SortOutput::kIndices, has_indices = request.output != SortOutput::kKeys;
   ColumnSortResult result;
   std::vector<std::unique_ptr<ResultBuffer>> owned;
-  if (has_columns) {
+  if (HasKeys(request.output)) {
     result.columns.resize(request.columns.size());
     for (size_t i = 0; i < request.columns.size(); ++i) {
       owned.push_back(std::make_unique<ArrayBuffer>(&result.columns[i].data));
@@ -135,7 +134,8 @@ absl::StatusOr<ColumnSortResult> Client::SortColumns(const ColumnSortRequest& re
     }
   }
   if (request.values.has_value()) owned.push_back(std::make_unique<ArrayBuffer>(&result.values.emplace()));
-  if (has_indices) owned.push_back(std::make_unique<ArrayBuffer>(&result.indices.emplace()));
+  if (HasIndices(request.output)) owned.push_back(std::make_unique<ArrayBuffer>(&result.indices.emplace()));
+  if (request.output == SortOutput::kRanks) owned.push_back(std::make_unique<ArrayBuffer>(&result.ranks.emplace()));
   std::vector<ResultBuffer*> buffers;
   for (const std::unique_ptr<ResultBuffer>& buffer : owned) buffers.push_back(buffer.get());
   absl::StatusOr<Outcome> outcome = RunInto(request, call, buffers);

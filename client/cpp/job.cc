@@ -74,7 +74,7 @@ void AddSortedBesideKeys(Job* job, const Request& request, int64_t rows, v1::Sor
         [](const v1::OperationResult& r, int) { return r.sort().has_values() ? &r.sort().values() : nullptr; },
         request.values_output, request.values->type, count);
   }
-  if (request.output != SortOutput::kKeys) {
+  if (HasIndices(request.output)) {
     AddResult(
         job, "indices", message->mutable_indices_destination(),
         [](const v1::OperationResult& r, int) { return r.sort().has_indices() ? &r.sort().indices() : nullptr; },
@@ -224,7 +224,7 @@ std::unique_ptr<Job> MakeJob(const SortRequest& request, const CallOptions& call
   }
   AddInput(job.get(), request.keys, message->mutable_keys(), "keys");
   if (request.values.has_value()) AddInput(job.get(), *request.values, message->mutable_values(), "values");
-  if (request.output != SortOutput::kIndices) {
+  if (HasKeys(request.output)) {
     AddResult(
         job.get(), "keys", message->mutable_keys_destination(),
         [](const v1::OperationResult& r, int) { return r.sort().has_keys() ? &r.sort().keys() : nullptr; },
@@ -244,12 +244,18 @@ std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions
     AddColumnInputs(job.get(), column, message->key_columns_size() - 1, to);
     rows = column.offsets.has_value() ? std::max<int64_t>(static_cast<int64_t>(column.offsets->size()) - 1, 0)
                                       : column.data.count();
-    if (request.output != SortOutput::kIndices) {
+    if (HasKeys(request.output)) {
       AddColumnResults(job.get(), column, message->key_columns_size() - 1, rows, LimitedCount(request, rows), to);
     }
   }
   if (request.values.has_value()) AddInput(job.get(), *request.values, message->mutable_values(), "values");
   AddSortedBesideKeys(job.get(), request, rows, message);
+  if (request.output == SortOutput::kRanks) {
+    AddResult(
+        job.get(), "ranks", message->mutable_ranks_destination(),
+        [](const v1::OperationResult& r, int) { return r.sort().has_ranks() ? &r.sort().ranks() : nullptr; },
+        request.ranks_output, IndexType(rows - 1), rows, true);
+  }
   return job;
 }
 

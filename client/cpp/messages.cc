@@ -41,6 +41,8 @@ v1::SortOutput ToProto(SortOutput output) {
       return v1::SORT_OUTPUT_INDICES;
     case SortOutput::kKeysAndIndices:
       return v1::SORT_OUTPUT_KEYS_AND_INDICES;
+    case SortOutput::kRanks:
+      return v1::SORT_OUTPUT_RANKS;
   }
   return v1::SORT_OUTPUT_UNSPECIFIED;
 }

@@ -73,16 +73,16 @@ struct PackedStrings {
 struct ColumnSortRequest {
   /// 1 to 16 columns with the same number of rows.
   std::vector<ColumnView> columns;
-  /// One value for each row. Not together with an output of indices.
+  /// One value for each row. Not together with an output of indices or ranks.
   std::optional<ArrayView> values;
   /// kKeys returns the sorted columns.
   SortOutput output = SortOutput::kKeys;
   /// How the server sorts by the first 8 bytes that differ. It compares the remaining rows.
   SortAlgorithm algorithm = SortAlgorithm::kAuto;
-  /// Returns only the first `limit` rows of the order.
+  /// Returns only the first `limit` rows of the order. Not together with an output of ranks.
   std::optional<int64_t> limit;
   /// Where results go. The sorted columns always return to the caller.
-  Output values_output = {}, indices_output = {};
+  Output values_output = {}, indices_output = {}, ranks_output = {};
 };
 
 /// One sorted column. `offsets` is set for strings, `validity` if the request's column has one.
@@ -102,12 +102,14 @@ struct SortedColumn {
 
 /// The answer to a ColumnSortRequest.
 struct ColumnSortResult {
-  /// Empty with an output of indices only.
+  /// Empty with an output of indices only or of ranks.
   std::vector<SortedColumn> columns;
   /// Set if the request had values.
   std::optional<Array> values;
   /// UINT32 or UINT64. Set if the request asked for indices.
   std::optional<Array> indices;
+  /// UINT32 or UINT64, one for each row of the request. Set if the request asked for ranks.
+  std::optional<Array> ranks;
   /// The algorithm that the server used.
   SortAlgorithm algorithm = SortAlgorithm::kAuto;
   RequestStats stats;

@@ -244,6 +244,20 @@ TEST_P(ClientOnServer, SortsRowsOfSeveralColumns) {
   EXPECT_FALSE(sorted->indices.has_value());
 }
 
+TEST_P(ClientOnServer, RanksRowsOfSeveralColumns) {
+  PackedStrings names;
+  for (const char* name : {"pear", "apple", "pear", "apple", "apple"}) names.Add(name);
+  const std::vector<int16_t> numbers = {1, 5, 1, 7, 5};
+  ColumnSortRequest request;
+  request.columns = {names.view(), {ViewOf(numbers), std::nullopt, Order::kDescending}};
+  request.output = SortOutput::kRanks;
+  const auto ranked = client_.SortColumns(request);
+  ASSERT_TRUE(ranked.ok()) << ranked.status();
+  EXPECT_TRUE(ranked->columns.empty());
+  EXPECT_FALSE(ranked->indices.has_value());
+  EXPECT_THAT(*ToIndices(*ranked->ranks), ElementsAre(2, 1, 2, 0, 1));
+}
+
 TEST_P(ClientOnServer, SortsNullsToTheEndThatTheRequestNames) {
   const std::vector<float> numbers = {5, 2, std::nanf(""), 7, 1};
   PackedValidity validity;

@@ -25,22 +25,30 @@ def rows_of(column: Any) -> list[Any]:
     return list(column.tolist() if isinstance(column, np.ndarray) else column)
 
 
+def key_of(value: Any) -> Any:
+    """A key in whose order values are sorted: NaNs are equal and come last, and so are zeros of both signs."""
+    if not isinstance(value, float):
+        return value
+    return (math.isnan(value), 0.0 if math.isnan(value) else value)
+
+
 def order_of(columns: Sequence[Any], descending: Sequence[bool]) -> list[int]:
     """The stable permutation, by sorting by the last column first. Python's `reverse` keeps equal rows in order."""
-
-    def key(value: Any) -> Any:
-        return (
-            (math.isnan(value), value)
-            if isinstance(value, float) and not math.isnan(value)
-            else ((True, 0.0) if isinstance(value, float) else value)
-        )
-
     count = len(columns[0])
     order = list(range(count))
     for column, reverse in reversed(list(zip(columns, descending, strict=True))):
-        keys = [key(value) for value in rows_of(column)]
+        keys = [key_of(value) for value in rows_of(column)]
         order.sort(key=keys.__getitem__, reverse=reverse)
     return order
+
+
+def ranks_of(columns: Sequence[Any], order: Sequence[int]) -> list[int]:
+    """The number of distinct rows before each, from the sorted order."""
+    rows = list(zip(*([key_of(value) for value in rows_of(column)] for column in columns), strict=True))
+    ranks = [0] * len(rows)
+    for before, row in itertools.pairwise(order):
+        ranks[row] = ranks[before] + (rows[before] != rows[row])
+    return ranks
 
 
 def bits(column: Any) -> list[Any]:
@@ -57,6 +65,9 @@ def check(client: corank.Client, columns: Sequence[Any], descending: Sequence[bo
     wanted = expected if limit is None else expected[:limit]
     found = client.argsort_columns(columns, descending=descending, **arguments)
     assert found.tolist() == wanted
+    if limit is None:
+        ranks = client.rank_columns(columns, descending=descending, **arguments)
+        assert ranks.tolist() == ranks_of(columns, expected)
     values = np.arange(len(expected), dtype=np.int64) * 3
     result, moved = client.sort_columns(columns, values=values, descending=descending, **arguments)
     assert moved.tolist() == [3 * i for i in wanted]
@@ -116,6 +127,22 @@ def test_str_come_back_as_str(client: corank.Client) -> None:
 def test_one_column_of_numbers_is_what_sort_answers(client: corank.Client) -> None:
     keys = np.random.default_rng(5).standard_normal(30_000)
     assert client.sort_columns([keys])[0].tobytes() == client.sort(keys).tobytes()
+
+
+def test_ranks_join_two_tables_by_several_columns(client: corank.Client) -> None:
+    left = ["b", "a", "b", "c"], np.array([1, 2, 3, 1])
+    right = ["a", "b", "b"], np.array([2, 3, 3])
+    ranks = client.rank_columns([left[0] + right[0], np.concatenate([left[1], right[1]])], index_dtype=np.int32)
+    assert ranks.tolist() == [1, 0, 2, 3, 0, 2, 2]
+    rows = client.join(ranks[:4], ranks[4:])
+    assert [row.tolist() for row in rows] == [[1, 2, 2], [0, 1, 2]]
+
+
+def test_a_chain_joins_by_ranks(client: corank.Client) -> None:
+    with client.chain() as chain:
+        ranks = chain.rank_columns([np.array([3, 1, 3, 2]), np.array([1, 1, 1, 0])], index_dtype=None)
+        groups = chain.sort(ranks)
+    assert groups.result().tolist() == [0, 1, 2, 2]
 
 
 @pytest.mark.parametrize(

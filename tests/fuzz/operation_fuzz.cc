@@ -80,7 +80,7 @@ std::string Sort(Input& input) {
   const int64_t count = Count(input);
   request.set_order(static_cast<v1::SortOrder>(input.Choice(3)));
   request.set_algorithm(static_cast<v1::SortAlgorithm>(input.Choice(5)));
-  request.set_output(static_cast<v1::SortOutput>(input.Choice(4)));
+  request.set_output(static_cast<v1::SortOutput>(input.Choice(5)));
   if (input.Choice(4) == 0) request.set_limit(input.Number());
   if (input.Choice(3) == 0) {
     for (int columns = 1 + input.Choice(4); columns > 0; --columns) {

@@ -245,6 +245,10 @@ const (
 	SortOutput_SORT_OUTPUT_INDICES SortOutput = 2
 	// The sorted keys and the permutation.
 	SortOutput_SORT_OUTPUT_KEYS_AND_INDICES SortOutput = 3
+	// Only the dense rank of each row, in the order of the input: ranks[i] is the number of distinct rows that come
+	// before row i in the sorted order. Equal rows have equal ranks, so ranks can be the keys of Join, Group, Merge and
+	// Search in place of several columns. Needs `key_columns`; not allowed with `values` and `limit`.
+	SortOutput_SORT_OUTPUT_RANKS SortOutput = 4
 )
 
 // Enum value maps for SortOutput.
@@ -254,12 +258,14 @@ var (
 		1: "SORT_OUTPUT_KEYS",
 		2: "SORT_OUTPUT_INDICES",
 		3: "SORT_OUTPUT_KEYS_AND_INDICES",
+		4: "SORT_OUTPUT_RANKS",
 	}
 	SortOutput_value = map[string]int32{
 		"SORT_OUTPUT_UNSPECIFIED":      0,
 		"SORT_OUTPUT_KEYS":             1,
 		"SORT_OUTPUT_INDICES":          2,
 		"SORT_OUTPUT_KEYS_AND_INDICES": 3,
+		"SORT_OUTPUT_RANKS":            4,
 	}
 )
 
@@ -992,7 +998,7 @@ type SortRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The keys. Required unless `key_columns` is set, and then not allowed.
 	Keys *Array `protobuf:"bytes,1,opt,name=keys,proto3" json:"keys,omitempty"`
-	// One value for each key, of any type including records. Not allowed with an index output.
+	// One value for each key, of any type including records. Not allowed with an output of indices or ranks.
 	Values *Array `protobuf:"bytes,2,opt,name=values,proto3,oneof" json:"values,omitempty"`
 	// The direction of `keys`. Default: ascending. Not allowed with `key_columns`, which have their own.
 	Order SortOrder `protobuf:"varint,3,opt,name=order,proto3,enum=corank.v1.SortOrder" json:"order,omitempty"`
@@ -1018,9 +1024,11 @@ type SortRequest struct {
 	Options *RequestOptions `protobuf:"bytes,11,opt,name=options,proto3" json:"options,omitempty"`
 	// A key of 1 to 16 columns, instead of `keys`. Rows are sorted by the first column, rows that are equal in it by the
 	// second, and so on (lexicographic order). All columns have the same number of rows.
-	KeyColumns    []*KeyColumn `protobuf:"bytes,12,rep,name=key_columns,json=keyColumns,proto3" json:"key_columns,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	KeyColumns []*KeyColumn `protobuf:"bytes,12,rep,name=key_columns,json=keyColumns,proto3" json:"key_columns,omitempty"`
+	// The destination of the ranks. Default: inline.
+	RanksDestination *Destination `protobuf:"bytes,13,opt,name=ranks_destination,json=ranksDestination,proto3" json:"ranks_destination,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SortRequest) Reset() {
@@ -1137,6 +1145,13 @@ func (x *SortRequest) GetKeyColumns() []*KeyColumn {
 	return nil
 }
 
+func (x *SortRequest) GetRanksDestination() *Destination {
+	if x != nil {
+		return x.RanksDestination
+	}
+	return nil
+}
+
 // The results of Sort.
 type SortResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1150,8 +1165,11 @@ type SortResponse struct {
 	Algorithm SortAlgorithm `protobuf:"varint,4,opt,name=algorithm,proto3,enum=corank.v1.SortAlgorithm" json:"algorithm,omitempty"`
 	// Time and memory that the request took.
 	Stats *RequestStats `protobuf:"bytes,5,opt,name=stats,proto3" json:"stats,omitempty"`
-	// The sorted columns, one for each of the request's `key_columns`. Empty with SORT_OUTPUT_INDICES.
-	KeyColumns    []*SortedColumn `protobuf:"bytes,6,rep,name=key_columns,json=keyColumns,proto3" json:"key_columns,omitempty"`
+	// The sorted columns, one for each of the request's `key_columns`. Empty with SORT_OUTPUT_INDICES and
+	// SORT_OUTPUT_RANKS.
+	KeyColumns []*SortedColumn `protobuf:"bytes,6,rep,name=key_columns,json=keyColumns,proto3" json:"key_columns,omitempty"`
+	// The dense ranks, UINT32 or UINT64. Unset unless `output` asks for them.
+	Ranks         *Array `protobuf:"bytes,7,opt,name=ranks,proto3,oneof" json:"ranks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1224,6 +1242,13 @@ func (x *SortResponse) GetStats() *RequestStats {
 func (x *SortResponse) GetKeyColumns() []*SortedColumn {
 	if x != nil {
 		return x.KeyColumns
+	}
+	return nil
+}
+
+func (x *SortResponse) GetRanks() *Array {
+	if x != nil {
+		return x.Ranks
 	}
 	return nil
 }
@@ -2430,7 +2455,7 @@ const file_corank_v1_operators_proto_rawDesc = "" +
 	"\bvalidity\x18\x03 \x01(\v2\x10.corank.v1.ArrayH\x01R\bvalidity\x88\x01\x01B\n" +
 	"\n" +
 	"\b_offsetsB\v\n" +
-	"\t_validity\"\xb8\x05\n" +
+	"\t_validity\"\xfd\x05\n" +
 	"\vSortRequest\x12$\n" +
 	"\x04keys\x18\x01 \x01(\v2\x10.corank.v1.ArrayR\x04keys\x12-\n" +
 	"\x06values\x18\x02 \x01(\v2\x10.corank.v1.ArrayH\x00R\x06values\x88\x01\x01\x12*\n" +
@@ -2445,10 +2470,11 @@ const file_corank_v1_operators_proto_rawDesc = "" +
 	" \x01(\v2\x16.corank.v1.DestinationR\x12indicesDestination\x123\n" +
 	"\aoptions\x18\v \x01(\v2\x19.corank.v1.RequestOptionsR\aoptions\x125\n" +
 	"\vkey_columns\x18\f \x03(\v2\x14.corank.v1.KeyColumnR\n" +
-	"keyColumnsB\t\n" +
+	"keyColumns\x12C\n" +
+	"\x11ranks_destination\x18\r \x01(\v2\x16.corank.v1.DestinationR\x10ranksDestinationB\t\n" +
 	"\a_valuesB\x12\n" +
 	"\x10_segment_offsetsB\b\n" +
-	"\x06_limit\"\xda\x02\n" +
+	"\x06_limit\"\x91\x03\n" +
 	"\fSortResponse\x12)\n" +
 	"\x04keys\x18\x01 \x01(\v2\x10.corank.v1.ArrayH\x00R\x04keys\x88\x01\x01\x12-\n" +
 	"\x06values\x18\x02 \x01(\v2\x10.corank.v1.ArrayH\x01R\x06values\x88\x01\x01\x12/\n" +
@@ -2456,11 +2482,13 @@ const file_corank_v1_operators_proto_rawDesc = "" +
 	"\talgorithm\x18\x04 \x01(\x0e2\x18.corank.v1.SortAlgorithmR\talgorithm\x12-\n" +
 	"\x05stats\x18\x05 \x01(\v2\x17.corank.v1.RequestStatsR\x05stats\x128\n" +
 	"\vkey_columns\x18\x06 \x03(\v2\x17.corank.v1.SortedColumnR\n" +
-	"keyColumnsB\a\n" +
+	"keyColumns\x12+\n" +
+	"\x05ranks\x18\a \x01(\v2\x10.corank.v1.ArrayH\x03R\x05ranks\x88\x01\x01B\a\n" +
 	"\x05_keysB\t\n" +
 	"\a_valuesB\n" +
 	"\n" +
-	"\b_indices\"\xa7\x03\n" +
+	"\b_indicesB\b\n" +
+	"\x06_ranks\"\xa7\x03\n" +
 	"\fMergeRequest\x12$\n" +
 	"\x04keys\x18\x01 \x03(\v2\x10.corank.v1.ArrayR\x04keys\x12(\n" +
 	"\x06values\x18\x02 \x03(\v2\x10.corank.v1.ArrayR\x06values\x12*\n" +
@@ -2560,13 +2588,14 @@ const file_corank_v1_operators_proto_rawDesc = "" +
 	"\x15MERGE_ALGORITHM_BASIC\x10\x02\x12\x19\n" +
 	"\x15MERGE_ALGORITHM_TILED\x10\x03\x12#\n" +
 	"\x1fMERGE_ALGORITHM_CIRCULAR_BUFFER\x10\x04\x12\x1e\n" +
-	"\x1aMERGE_ALGORITHM_MERGE_PATH\x10\x05*z\n" +
+	"\x1aMERGE_ALGORITHM_MERGE_PATH\x10\x05*\x91\x01\n" +
 	"\n" +
 	"SortOutput\x12\x1b\n" +
 	"\x17SORT_OUTPUT_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10SORT_OUTPUT_KEYS\x10\x01\x12\x17\n" +
 	"\x13SORT_OUTPUT_INDICES\x10\x02\x12 \n" +
-	"\x1cSORT_OUTPUT_KEYS_AND_INDICES\x10\x03*[\n" +
+	"\x1cSORT_OUTPUT_KEYS_AND_INDICES\x10\x03\x12\x15\n" +
+	"\x11SORT_OUTPUT_RANKS\x10\x04*[\n" +
 	"\vSearchBound\x12\x1c\n" +
 	"\x18SEARCH_BOUND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12SEARCH_BOUND_LOWER\x10\x01\x12\x16\n" +
@@ -2665,73 +2694,75 @@ var file_corank_v1_operators_proto_depIdxs = []int32{
 	30, // 22: corank.v1.SortRequest.indices_destination:type_name -> corank.v1.Destination
 	9,  // 23: corank.v1.SortRequest.options:type_name -> corank.v1.RequestOptions
 	11, // 24: corank.v1.SortRequest.key_columns:type_name -> corank.v1.KeyColumn
-	29, // 25: corank.v1.SortResponse.keys:type_name -> corank.v1.Array
-	29, // 26: corank.v1.SortResponse.values:type_name -> corank.v1.Array
-	29, // 27: corank.v1.SortResponse.indices:type_name -> corank.v1.Array
-	1,  // 28: corank.v1.SortResponse.algorithm:type_name -> corank.v1.SortAlgorithm
-	10, // 29: corank.v1.SortResponse.stats:type_name -> corank.v1.RequestStats
-	12, // 30: corank.v1.SortResponse.key_columns:type_name -> corank.v1.SortedColumn
-	29, // 31: corank.v1.MergeRequest.keys:type_name -> corank.v1.Array
-	29, // 32: corank.v1.MergeRequest.values:type_name -> corank.v1.Array
-	0,  // 33: corank.v1.MergeRequest.order:type_name -> corank.v1.SortOrder
-	2,  // 34: corank.v1.MergeRequest.algorithm:type_name -> corank.v1.MergeAlgorithm
-	30, // 35: corank.v1.MergeRequest.keys_destination:type_name -> corank.v1.Destination
-	30, // 36: corank.v1.MergeRequest.values_destination:type_name -> corank.v1.Destination
-	9,  // 37: corank.v1.MergeRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 38: corank.v1.MergeResponse.keys:type_name -> corank.v1.Array
-	29, // 39: corank.v1.MergeResponse.values:type_name -> corank.v1.Array
-	2,  // 40: corank.v1.MergeResponse.algorithm:type_name -> corank.v1.MergeAlgorithm
-	10, // 41: corank.v1.MergeResponse.stats:type_name -> corank.v1.RequestStats
-	29, // 42: corank.v1.ExpandIntervalsRequest.values:type_name -> corank.v1.Array
-	29, // 43: corank.v1.ExpandIntervalsRequest.counts:type_name -> corank.v1.Array
-	30, // 44: corank.v1.ExpandIntervalsRequest.destination:type_name -> corank.v1.Destination
-	9,  // 45: corank.v1.ExpandIntervalsRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 46: corank.v1.ExpandIntervalsResponse.values:type_name -> corank.v1.Array
-	10, // 47: corank.v1.ExpandIntervalsResponse.stats:type_name -> corank.v1.RequestStats
-	29, // 48: corank.v1.MoveIntervalsRequest.source:type_name -> corank.v1.Array
-	29, // 49: corank.v1.MoveIntervalsRequest.source_offsets:type_name -> corank.v1.Array
-	29, // 50: corank.v1.MoveIntervalsRequest.destination_offsets:type_name -> corank.v1.Array
-	29, // 51: corank.v1.MoveIntervalsRequest.counts:type_name -> corank.v1.Array
-	29, // 52: corank.v1.MoveIntervalsRequest.destination:type_name -> corank.v1.Array
-	30, // 53: corank.v1.MoveIntervalsRequest.result_destination:type_name -> corank.v1.Destination
-	9,  // 54: corank.v1.MoveIntervalsRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 55: corank.v1.MoveIntervalsResponse.result:type_name -> corank.v1.Array
-	10, // 56: corank.v1.MoveIntervalsResponse.stats:type_name -> corank.v1.RequestStats
-	29, // 57: corank.v1.GatherIntervalsRequest.source:type_name -> corank.v1.Array
-	29, // 58: corank.v1.GatherIntervalsRequest.source_offsets:type_name -> corank.v1.Array
-	29, // 59: corank.v1.GatherIntervalsRequest.counts:type_name -> corank.v1.Array
-	30, // 60: corank.v1.GatherIntervalsRequest.destination:type_name -> corank.v1.Destination
-	9,  // 61: corank.v1.GatherIntervalsRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 62: corank.v1.GatherIntervalsResponse.result:type_name -> corank.v1.Array
-	10, // 63: corank.v1.GatherIntervalsResponse.stats:type_name -> corank.v1.RequestStats
-	29, // 64: corank.v1.ScatterIntervalsRequest.source:type_name -> corank.v1.Array
-	29, // 65: corank.v1.ScatterIntervalsRequest.destination_offsets:type_name -> corank.v1.Array
-	29, // 66: corank.v1.ScatterIntervalsRequest.counts:type_name -> corank.v1.Array
-	29, // 67: corank.v1.ScatterIntervalsRequest.destination:type_name -> corank.v1.Array
-	30, // 68: corank.v1.ScatterIntervalsRequest.result_destination:type_name -> corank.v1.Destination
-	9,  // 69: corank.v1.ScatterIntervalsRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 70: corank.v1.ScatterIntervalsResponse.result:type_name -> corank.v1.Array
-	10, // 71: corank.v1.ScatterIntervalsResponse.stats:type_name -> corank.v1.RequestStats
-	29, // 72: corank.v1.LoadBalanceRequest.counts:type_name -> corank.v1.Array
-	30, // 73: corank.v1.LoadBalanceRequest.objects_destination:type_name -> corank.v1.Destination
-	30, // 74: corank.v1.LoadBalanceRequest.ranks_destination:type_name -> corank.v1.Destination
-	9,  // 75: corank.v1.LoadBalanceRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 76: corank.v1.LoadBalanceResponse.objects:type_name -> corank.v1.Array
-	29, // 77: corank.v1.LoadBalanceResponse.ranks:type_name -> corank.v1.Array
-	10, // 78: corank.v1.LoadBalanceResponse.stats:type_name -> corank.v1.RequestStats
-	29, // 79: corank.v1.SearchRequest.haystack:type_name -> corank.v1.Array
-	29, // 80: corank.v1.SearchRequest.needles:type_name -> corank.v1.Array
-	4,  // 81: corank.v1.SearchRequest.bound:type_name -> corank.v1.SearchBound
-	0,  // 82: corank.v1.SearchRequest.order:type_name -> corank.v1.SortOrder
-	30, // 83: corank.v1.SearchRequest.destination:type_name -> corank.v1.Destination
-	9,  // 84: corank.v1.SearchRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 85: corank.v1.SearchResponse.positions:type_name -> corank.v1.Array
-	10, // 86: corank.v1.SearchResponse.stats:type_name -> corank.v1.RequestStats
-	87, // [87:87] is the sub-list for method output_type
-	87, // [87:87] is the sub-list for method input_type
-	87, // [87:87] is the sub-list for extension type_name
-	87, // [87:87] is the sub-list for extension extendee
-	0,  // [0:87] is the sub-list for field type_name
+	30, // 25: corank.v1.SortRequest.ranks_destination:type_name -> corank.v1.Destination
+	29, // 26: corank.v1.SortResponse.keys:type_name -> corank.v1.Array
+	29, // 27: corank.v1.SortResponse.values:type_name -> corank.v1.Array
+	29, // 28: corank.v1.SortResponse.indices:type_name -> corank.v1.Array
+	1,  // 29: corank.v1.SortResponse.algorithm:type_name -> corank.v1.SortAlgorithm
+	10, // 30: corank.v1.SortResponse.stats:type_name -> corank.v1.RequestStats
+	12, // 31: corank.v1.SortResponse.key_columns:type_name -> corank.v1.SortedColumn
+	29, // 32: corank.v1.SortResponse.ranks:type_name -> corank.v1.Array
+	29, // 33: corank.v1.MergeRequest.keys:type_name -> corank.v1.Array
+	29, // 34: corank.v1.MergeRequest.values:type_name -> corank.v1.Array
+	0,  // 35: corank.v1.MergeRequest.order:type_name -> corank.v1.SortOrder
+	2,  // 36: corank.v1.MergeRequest.algorithm:type_name -> corank.v1.MergeAlgorithm
+	30, // 37: corank.v1.MergeRequest.keys_destination:type_name -> corank.v1.Destination
+	30, // 38: corank.v1.MergeRequest.values_destination:type_name -> corank.v1.Destination
+	9,  // 39: corank.v1.MergeRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 40: corank.v1.MergeResponse.keys:type_name -> corank.v1.Array
+	29, // 41: corank.v1.MergeResponse.values:type_name -> corank.v1.Array
+	2,  // 42: corank.v1.MergeResponse.algorithm:type_name -> corank.v1.MergeAlgorithm
+	10, // 43: corank.v1.MergeResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 44: corank.v1.ExpandIntervalsRequest.values:type_name -> corank.v1.Array
+	29, // 45: corank.v1.ExpandIntervalsRequest.counts:type_name -> corank.v1.Array
+	30, // 46: corank.v1.ExpandIntervalsRequest.destination:type_name -> corank.v1.Destination
+	9,  // 47: corank.v1.ExpandIntervalsRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 48: corank.v1.ExpandIntervalsResponse.values:type_name -> corank.v1.Array
+	10, // 49: corank.v1.ExpandIntervalsResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 50: corank.v1.MoveIntervalsRequest.source:type_name -> corank.v1.Array
+	29, // 51: corank.v1.MoveIntervalsRequest.source_offsets:type_name -> corank.v1.Array
+	29, // 52: corank.v1.MoveIntervalsRequest.destination_offsets:type_name -> corank.v1.Array
+	29, // 53: corank.v1.MoveIntervalsRequest.counts:type_name -> corank.v1.Array
+	29, // 54: corank.v1.MoveIntervalsRequest.destination:type_name -> corank.v1.Array
+	30, // 55: corank.v1.MoveIntervalsRequest.result_destination:type_name -> corank.v1.Destination
+	9,  // 56: corank.v1.MoveIntervalsRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 57: corank.v1.MoveIntervalsResponse.result:type_name -> corank.v1.Array
+	10, // 58: corank.v1.MoveIntervalsResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 59: corank.v1.GatherIntervalsRequest.source:type_name -> corank.v1.Array
+	29, // 60: corank.v1.GatherIntervalsRequest.source_offsets:type_name -> corank.v1.Array
+	29, // 61: corank.v1.GatherIntervalsRequest.counts:type_name -> corank.v1.Array
+	30, // 62: corank.v1.GatherIntervalsRequest.destination:type_name -> corank.v1.Destination
+	9,  // 63: corank.v1.GatherIntervalsRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 64: corank.v1.GatherIntervalsResponse.result:type_name -> corank.v1.Array
+	10, // 65: corank.v1.GatherIntervalsResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 66: corank.v1.ScatterIntervalsRequest.source:type_name -> corank.v1.Array
+	29, // 67: corank.v1.ScatterIntervalsRequest.destination_offsets:type_name -> corank.v1.Array
+	29, // 68: corank.v1.ScatterIntervalsRequest.counts:type_name -> corank.v1.Array
+	29, // 69: corank.v1.ScatterIntervalsRequest.destination:type_name -> corank.v1.Array
+	30, // 70: corank.v1.ScatterIntervalsRequest.result_destination:type_name -> corank.v1.Destination
+	9,  // 71: corank.v1.ScatterIntervalsRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 72: corank.v1.ScatterIntervalsResponse.result:type_name -> corank.v1.Array
+	10, // 73: corank.v1.ScatterIntervalsResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 74: corank.v1.LoadBalanceRequest.counts:type_name -> corank.v1.Array
+	30, // 75: corank.v1.LoadBalanceRequest.objects_destination:type_name -> corank.v1.Destination
+	30, // 76: corank.v1.LoadBalanceRequest.ranks_destination:type_name -> corank.v1.Destination
+	9,  // 77: corank.v1.LoadBalanceRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 78: corank.v1.LoadBalanceResponse.objects:type_name -> corank.v1.Array
+	29, // 79: corank.v1.LoadBalanceResponse.ranks:type_name -> corank.v1.Array
+	10, // 80: corank.v1.LoadBalanceResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 81: corank.v1.SearchRequest.haystack:type_name -> corank.v1.Array
+	29, // 82: corank.v1.SearchRequest.needles:type_name -> corank.v1.Array
+	4,  // 83: corank.v1.SearchRequest.bound:type_name -> corank.v1.SearchBound
+	0,  // 84: corank.v1.SearchRequest.order:type_name -> corank.v1.SortOrder
+	30, // 85: corank.v1.SearchRequest.destination:type_name -> corank.v1.Destination
+	9,  // 86: corank.v1.SearchRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 87: corank.v1.SearchResponse.positions:type_name -> corank.v1.Array
+	10, // 88: corank.v1.SearchResponse.stats:type_name -> corank.v1.RequestStats
+	89, // [89:89] is the sub-list for method output_type
+	89, // [89:89] is the sub-list for method input_type
+	89, // [89:89] is the sub-list for extension type_name
+	89, // [89:89] is the sub-list for extension extendee
+	0,  // [0:89] is the sub-list for field type_name
 }
 
 func init() { file_corank_v1_operators_proto_init() }

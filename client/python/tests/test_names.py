@@ -32,7 +32,15 @@ OPERATORS = [
     "merge",
     "move",
 ]
-OPERATORS += ["run_length_encode", "scatter", "search", "sort", "sort_columns", "sort_columns_with_indices"]
+OPERATORS += [
+    "rank_columns",
+    "run_length_encode",
+    "scatter",
+    "search",
+    "sort",
+    "sort_columns",
+    "sort_columns_with_indices",
+]
 OPERATORS += ["sort_with_indices", "unique"]
 TABLES = ["argsort_by", "group_by", "join_by", "merge_by", "sort_by", "top_k"]
 NOT_IN_CHAINS = {"count_join", "join", "sort_columns", "sort_columns_with_indices"}

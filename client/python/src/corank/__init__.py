@@ -97,6 +97,7 @@ __all__ = [
     "merge",
     "merge_by",
     "move",
+    "rank_columns",
     "run_length_encode",
     "scatter",
     "search",
@@ -139,6 +140,7 @@ sort_with_indices = _default.sort_with_indices
 sort_columns = _default.sort_columns
 sort_columns_with_indices = _default.sort_columns_with_indices
 argsort_columns = _default.argsort_columns
+rank_columns = _default.rank_columns
 merge = _default.merge
 expand = _default.expand
 move = _default.move

@@ -14,12 +14,14 @@ from corank._groups import GroupOperators
 from corank._intervals import IntervalOperators
 from corank._join import JoinOperators
 from corank._ordered import OrderedOperators
+from corank._ranks import RankOperators
 from corank._sets import SetOperators
 from corank._sorted_columns import ColumnOperators
 
 
 class ArrayOperators(
     OrderedOperators[NDArray[Any]],
+    RankOperators[NDArray[Any]],
     ColumnOperators[NDArray[Any]],
     GroupOperators[NDArray[Any]],
     SetOperators[NDArray[Any]],
@@ -29,5 +31,7 @@ class ArrayOperators(
     """Operators that return arrays."""
 
 
-class PendingOperators(OrderedOperators[Any], GroupOperators[Any], SetOperators[Any], IntervalOperators[Any]):
+class PendingOperators(
+    OrderedOperators[Any], RankOperators[Any], GroupOperators[Any], SetOperators[Any], IntervalOperators[Any]
+):
     """Operators that return Pendings."""

@@ -47,6 +47,12 @@ class RowOptions(ChainOptions, total=False):
     algorithm: SortAlgorithm
     limit: int | None
 
+class RankOptions(ChainOptions, total=False):
+    descending: bool | Sequence[bool]
+    nulls: NullOrder | Sequence[NullOrder]
+    nan: NanOrder | Sequence[NanOrder]
+    algorithm: SortAlgorithm
+
 class MergeOptions(ChainOptions, total=False):
     descending: bool
     algorithm: MergeAlgorithm
@@ -468,6 +474,55 @@ class ArrayOperators(Operators[NDArray[Any]]):
         out: None = None,
         keep: str | Sequence[str],
         **options: Unpack[RowOptions],
+    ) -> StoredArray: ...
+    @overload
+    def rank_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[RankOptions],
+    ) -> NDArray[np.intp]: ...
+    @overload
+    def rank_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        index_dtype: type[I],
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[RankOptions],
+    ) -> NDArray[I]: ...
+    @overload
+    def rank_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        index_dtype: DTypeLike | None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[RankOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def rank_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: T,
+        keep: None = None,
+        **options: Unpack[RankOptions],
+    ) -> T: ...
+    @overload
+    def rank_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[RankOptions],
     ) -> StoredArray: ...
     @overload
     def search(
@@ -1280,6 +1335,18 @@ class PendingOperators(Operators[Pending]):
         nan: NanOrder | Sequence[NanOrder] = ...,
         algorithm: SortAlgorithm = ...,
         limit: int | None = None,
+        index_dtype: DTypeLike | None = ...,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    def rank_columns(
+        self,
+        columns: Sequence[KeyColumn],
+        *,
+        descending: bool | Sequence[bool] = False,
+        nulls: NullOrder | Sequence[NullOrder] = ...,
+        nan: NanOrder | Sequence[NanOrder] = ...,
+        algorithm: SortAlgorithm = ...,
         index_dtype: DTypeLike | None = ...,
         out: Any = None,
         keep: str | Sequence[str] | None = None,

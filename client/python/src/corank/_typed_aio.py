@@ -8,12 +8,14 @@ from corank._groups import GroupOperators
 from corank._intervals import IntervalOperators
 from corank._join import JoinOperators
 from corank._ordered import OrderedOperators
+from corank._ranks import RankOperators
 from corank._sets import SetOperators
 from corank._sorted_columns import ColumnOperators
 
 
 class AsyncOperators(
     OrderedOperators[Any],
+    RankOperators[Any],
     ColumnOperators[Any],
     GroupOperators[Any],
     SetOperators[Any],

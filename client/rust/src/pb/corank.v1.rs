@@ -343,7 +343,7 @@ pub struct SortRequest {
     /// The keys. Required unless `key_columns` is set, and then not allowed.
     #[prost(message, optional, tag = "1")]
     pub keys: ::core::option::Option<Array>,
-    /// One value for each key, of any type including records. Not allowed with an index output.
+    /// One value for each key, of any type including records. Not allowed with an output of indices or ranks.
     #[prost(message, optional, tag = "2")]
     pub values: ::core::option::Option<Array>,
     /// The direction of `keys`. Default: ascending. Not allowed with `key_columns`, which have their own.
@@ -381,6 +381,9 @@ pub struct SortRequest {
     /// second, and so on (lexicographic order). All columns have the same number of rows.
     #[prost(message, repeated, tag = "12")]
     pub key_columns: ::prost::alloc::vec::Vec<KeyColumn>,
+    /// The destination of the ranks. Default: inline.
+    #[prost(message, optional, tag = "13")]
+    pub ranks_destination: ::core::option::Option<Destination>,
 }
 /// The results of Sort.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -400,9 +403,13 @@ pub struct SortResponse {
     /// Time and memory that the request took.
     #[prost(message, optional, tag = "5")]
     pub stats: ::core::option::Option<RequestStats>,
-    /// The sorted columns, one for each of the request's `key_columns`. Empty with SORT_OUTPUT_INDICES.
+    /// The sorted columns, one for each of the request's `key_columns`. Empty with SORT_OUTPUT_INDICES and
+    /// SORT_OUTPUT_RANKS.
     #[prost(message, repeated, tag = "6")]
     pub key_columns: ::prost::alloc::vec::Vec<SortedColumn>,
+    /// The dense ranks, UINT32 or UINT64. Unset unless `output` asks for them.
+    #[prost(message, optional, tag = "7")]
+    pub ranks: ::core::option::Option<Array>,
 }
 /// Merges sorted arrays. Stable: equal keys of an earlier input come first.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -829,6 +836,10 @@ pub enum SortOutput {
     Indices = 2,
     /// The sorted keys and the permutation.
     KeysAndIndices = 3,
+    /// Only the dense rank of each row, in the order of the input: ranks\[i\] is the number of distinct rows that come
+    /// before row i in the sorted order. Equal rows have equal ranks, so ranks can be the keys of Join, Group, Merge and
+    /// Search in place of several columns. Needs `key_columns`; not allowed with `values` and `limit`.
+    Ranks = 4,
 }
 impl SortOutput {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -841,6 +852,7 @@ impl SortOutput {
             Self::Keys => "SORT_OUTPUT_KEYS",
             Self::Indices => "SORT_OUTPUT_INDICES",
             Self::KeysAndIndices => "SORT_OUTPUT_KEYS_AND_INDICES",
+            Self::Ranks => "SORT_OUTPUT_RANKS",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -850,6 +862,7 @@ impl SortOutput {
             "SORT_OUTPUT_KEYS" => Some(Self::Keys),
             "SORT_OUTPUT_INDICES" => Some(Self::Indices),
             "SORT_OUTPUT_KEYS_AND_INDICES" => Some(Self::KeysAndIndices),
+            "SORT_OUTPUT_RANKS" => Some(Self::Ranks),
             _ => None,
         }
     }

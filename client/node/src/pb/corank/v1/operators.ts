@@ -91,6 +91,12 @@ export enum SortOutput {
   SORT_OUTPUT_INDICES = 2,
   /** SORT_OUTPUT_KEYS_AND_INDICES - The sorted keys and the permutation. */
   SORT_OUTPUT_KEYS_AND_INDICES = 3,
+  /**
+   * SORT_OUTPUT_RANKS - Only the dense rank of each row, in the order of the input: ranks[i] is the number of distinct rows that come
+   * before row i in the sorted order. Equal rows have equal ranks, so ranks can be the keys of Join, Group, Merge and
+   * Search in place of several columns. Needs `key_columns`; not allowed with `values` and `limit`.
+   */
+  SORT_OUTPUT_RANKS = 4,
 }
 
 /** The position that Search returns when keys equal the needle. */
@@ -291,7 +297,7 @@ export interface SortRequest {
   keys:
     | Array
     | undefined;
-  /** One value for each key, of any type including records. Not allowed with an index output. */
+  /** One value for each key, of any type including records. Not allowed with an output of indices or ranks. */
   values?:
     | Array
     | undefined;
@@ -340,6 +346,8 @@ export interface SortRequest {
    * second, and so on (lexicographic order). All columns have the same number of rows.
    */
   keyColumns: KeyColumn[];
+  /** The destination of the ranks. Default: inline. */
+  ranksDestination: Destination | undefined;
 }
 
 /** The results of Sort. */
@@ -362,8 +370,13 @@ export interface SortResponse {
   stats:
     | RequestStats
     | undefined;
-  /** The sorted columns, one for each of the request's `key_columns`. Empty with SORT_OUTPUT_INDICES. */
+  /**
+   * The sorted columns, one for each of the request's `key_columns`. Empty with SORT_OUTPUT_INDICES and
+   * SORT_OUTPUT_RANKS.
+   */
   keyColumns: SortedColumn[];
+  /** The dense ranks, UINT32 or UINT64. Unset unless `output` asks for them. */
+  ranks?: Array | undefined;
 }
 
 /** Merges sorted arrays. Stable: equal keys of an earlier input come first. */
@@ -1222,6 +1235,7 @@ function createBaseSortRequest(): SortRequest {
     indicesDestination: undefined,
     options: undefined,
     keyColumns: [],
+    ranksDestination: undefined,
   };
 }
 
@@ -1262,6 +1276,9 @@ export const SortRequest: MessageFns<SortRequest> = {
     }
     for (const v of message.keyColumns) {
       KeyColumn.encode(v!, writer.uint32(98).fork()).join();
+    }
+    if (message.ranksDestination !== undefined) {
+      Destination.encode(message.ranksDestination, writer.uint32(106).fork()).join();
     }
     return writer;
   },
@@ -1375,6 +1392,14 @@ export const SortRequest: MessageFns<SortRequest> = {
             message.keyColumns.push(KeyColumn.decode(reader, reader.uint32()));
             continue;
           }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.ranksDestination = Destination.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1416,12 +1441,23 @@ export const SortRequest: MessageFns<SortRequest> = {
       ? RequestOptions.fromPartial(object.options)
       : undefined;
     message.keyColumns = object.keyColumns?.map((e) => KeyColumn.fromPartial(e)) || [];
+    message.ranksDestination = (object.ranksDestination !== undefined && object.ranksDestination !== null)
+      ? Destination.fromPartial(object.ranksDestination)
+      : undefined;
     return message;
   },
 };
 
 function createBaseSortResponse(): SortResponse {
-  return { keys: undefined, values: undefined, indices: undefined, algorithm: 0, stats: undefined, keyColumns: [] };
+  return {
+    keys: undefined,
+    values: undefined,
+    indices: undefined,
+    algorithm: 0,
+    stats: undefined,
+    keyColumns: [],
+    ranks: undefined,
+  };
 }
 
 export const SortResponse: MessageFns<SortResponse> = {
@@ -1443,6 +1479,9 @@ export const SortResponse: MessageFns<SortResponse> = {
     }
     for (const v of message.keyColumns) {
       SortedColumn.encode(v!, writer.uint32(50).fork()).join();
+    }
+    if (message.ranks !== undefined) {
+      Array.encode(message.ranks, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -1508,6 +1547,14 @@ export const SortResponse: MessageFns<SortResponse> = {
             message.keyColumns.push(SortedColumn.decode(reader, reader.uint32()));
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.ranks = Array.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1537,6 +1584,7 @@ export const SortResponse: MessageFns<SortResponse> = {
       ? RequestStats.fromPartial(object.stats)
       : undefined;
     message.keyColumns = object.keyColumns?.map((e) => SortedColumn.fromPartial(e)) || [];
+    message.ranks = (object.ranks !== undefined && object.ranks !== null) ? Array.fromPartial(object.ranks) : undefined;
     return message;
   },
 };
