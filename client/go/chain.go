@@ -89,22 +89,27 @@ func (chain *Chain) Run(ctx context.Context) error {
 
 // Sort is Client.Sort as an operator of the chain.
 func (chain *Chain) Sort(keys *Array, options ...Option) *SortResult {
-	return link(chain, sorting(keys, nil, false, false), options)
+	return link(chain, sorting(keys, nil, false, sortedKeys), options)
 }
 
 // Argsort is Client.Argsort as an operator of the chain.
 func (chain *Chain) Argsort(keys *Array, options ...Option) *Array {
-	return link(chain, sorting(keys, nil, false, true), options).Indices
+	return link(chain, sorting(keys, nil, false, onlyIndices), options).Indices
 }
 
 // SortColumns is Client.SortColumns as an operator of the chain.
 func (chain *Chain) SortColumns(columns []Column, options ...Option) *SortResult {
-	return link(chain, sorting(nil, columns, true, false), options)
+	return link(chain, sorting(nil, columns, true, sortedKeys), options)
 }
 
 // ArgsortColumns is Client.ArgsortColumns as an operator of the chain.
 func (chain *Chain) ArgsortColumns(columns []Column, options ...Option) *Array {
-	return link(chain, sorting(nil, columns, true, true), options).Indices
+	return link(chain, sorting(nil, columns, true, onlyIndices), options).Indices
+}
+
+// RankColumns is Client.RankColumns as an operator of the chain.
+func (chain *Chain) RankColumns(columns []Column, options ...Option) *Array {
+	return link(chain, sorting(nil, columns, true, onlyRanks), options).ranks
 }
 
 // Merge is Client.Merge as an operator of the chain.

@@ -5,12 +5,12 @@ import "context"
 // Sort sorts keys, alone or with values, whole or by segments. Stable in both directions. NaNs come last in ascending
 // and first in descending order. Options: Descending, Limit, Segments, Values, WithIndices, Algorithm.
 func (c *Client) Sort(ctx context.Context, keys *Array, options ...Option) (*SortResult, error) {
-	return run(ctx, c, sorting(keys, nil, false, false), options)
+	return run(ctx, c, sorting(keys, nil, false, sortedKeys), options)
 }
 
 // Argsort finds the stable permutation that sorts keys. Options: Descending, Limit, Segments, Algorithm.
 func (c *Client) Argsort(ctx context.Context, keys *Array, options ...Option) (*Array, error) {
-	found, err := run(ctx, c, sorting(keys, nil, false, true), options)
+	found, err := run(ctx, c, sorting(keys, nil, false, onlyIndices), options)
 	if err != nil {
 		return nil, err
 	}
@@ -20,16 +20,27 @@ func (c *Client) Argsort(ctx context.Context, keys *Array, options ...Option) (*
 // SortColumns sorts rows by 1 to 16 columns: by the first, equal rows by the second, and so on. Stable. Options: Limit,
 // Values, WithIndices, Algorithm. For Into and Keep, a column of strings is two results.
 func (c *Client) SortColumns(ctx context.Context, columns []Column, options ...Option) (*SortResult, error) {
-	return run(ctx, c, sorting(nil, columns, true, false), options)
+	return run(ctx, c, sorting(nil, columns, true, sortedKeys), options)
 }
 
 // ArgsortColumns finds the stable permutation that sorts rows by columns. Options: Limit, Algorithm.
 func (c *Client) ArgsortColumns(ctx context.Context, columns []Column, options ...Option) (*Array, error) {
-	found, err := run(ctx, c, sorting(nil, columns, true, true), options)
+	found, err := run(ctx, c, sorting(nil, columns, true, onlyIndices), options)
 	if err != nil {
 		return nil, err
 	}
 	return found.Indices, nil
+}
+
+// RankColumns finds the dense rank of each row: how many distinct rows come before it in the order of SortColumns. Equal
+// rows have equal ranks, so ranks can be the keys of Join, Group, Merge and Search in place of several columns. Options:
+// Algorithm.
+func (c *Client) RankColumns(ctx context.Context, columns []Column, options ...Option) (*Array, error) {
+	found, err := run(ctx, c, sorting(nil, columns, true, onlyRanks), options)
+	if err != nil {
+		return nil, err
+	}
+	return found.ranks, nil
 }
 
 // Merge merges 2 to 1024 sorted arrays of one type. Stable: equal keys of an earlier array come first. Options:

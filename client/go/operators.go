@@ -20,6 +20,7 @@ type SortResult struct {
 	// Indices is the stable permutation: uint32, or uint64 for more than 2^32 keys. With segments, positions count from
 	// the start of the whole array.
 	Indices *Array
+	ranks   *Array // of RankColumns
 }
 
 // MergeResult holds the results of Merge.
@@ -116,16 +117,27 @@ func length(array *Array) int64 {
 var (
 	sortTakes    = []string{"values", "output", "limit", "algorithm", "order", "segment_offsets"}
 	columnsTakes = sortTakes[:4]
+	ranksTakes   = sortTakes[3:4]
 )
 
-// sorting makes Sort tasks; indicesOnly is argsort.
-func sorting(keys *Array, columns []Column, byColumns, indicesOnly bool) operator[SortResult] {
+// What a sort returns without the option WithIndices.
+const (
+	sortedKeys = iota
+	onlyIndices
+	onlyRanks // of columns
+)
+
+// sorting makes Sort tasks.
+func sorting(keys *Array, columns []Column, byColumns bool, wanted int) operator[SortResult] {
 	takes := sortTakes
 	if byColumns {
 		takes = columnsTakes
 	}
-	if indicesOnly {
+	switch wanted {
+	case onlyIndices:
 		takes = takes[2:]
+	case onlyRanks:
+		takes = ranksTakes
 	}
 	return operator[SortResult]{takes, func(c *call) (*task, *SortResult, error) {
 		chosen, err := algorithm(c.algorithm, "SORT_ALGORITHM_", corankpb.SortAlgorithm_value, "copy", "reverse",
@@ -146,11 +158,11 @@ func sorting(keys *Array, columns []Column, byColumns, indicesOnly bool) operato
 			count = max(0, min(*c.limit, rows))
 		}
 		if byColumns {
-			made.addColumns(columns, count, rows, !indicesOnly, result)
+			made.addColumns(columns, count, rows, wanted == sortedKeys, result)
 		} else {
 			request.Order = order(c.descending)
 			made.in("keys", keys)
-			if !indicesOnly {
+			if wanted == sortedKeys {
 				result.Keys = made.out("keys", keys, count, request, "keys_destination")
 			}
 		}
@@ -165,14 +177,17 @@ func sorting(keys *Array, columns []Column, byColumns, indicesOnly bool) operato
 			result.Values = made.out("values", c.values[0], count, request, "values_destination")
 		}
 		switch {
-		case indicesOnly:
+		case wanted == onlyRanks:
+			request.Output = corankpb.SortOutput_SORT_OUTPUT_RANKS
+			result.ranks = made.positions("ranks", rows, rows-1, "ranks_destination")
+		case wanted == onlyIndices:
 			request.Output = corankpb.SortOutput_SORT_OUTPUT_INDICES
 		case c.indices:
 			request.Output = corankpb.SortOutput_SORT_OUTPUT_KEYS_AND_INDICES
 		default:
 			request.Output = corankpb.SortOutput_SORT_OUTPUT_KEYS
 		}
-		if indicesOnly || c.indices {
+		if wanted == onlyIndices || c.indices {
 			result.Indices = made.positions("indices", count, rows-1, "indices_destination")
 		}
 		return made, result, nil

@@ -136,7 +136,7 @@ func Values(arrays ...*Array) Option { return argument("values", func(c *call) {
 func WithIndices() Option { return argument("output", func(c *call) { c.indices = true }) }
 
 // Algorithm chooses how the server works, by the contract's name in lower case, such as "radix" or "merge_path". The
-// result is the same. Of Sort, Argsort, SortColumns, ArgsortColumns and Merge.
+// result is the same. Of Sort, Argsort, SortColumns, ArgsortColumns, RankColumns and Merge.
 func Algorithm(name string) Option {
 	return argument("algorithm", func(c *call) { c.algorithm = name })
 }

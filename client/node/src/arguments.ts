@@ -65,8 +65,8 @@ export interface SortOptions extends CallOptions {
   type?: HalfType | undefined;
 }
 
-/** Options of sorts by columns. */
-export interface ColumnOptions extends CallOptions {
+/** Options of ranks by columns. */
+export interface RankOptions extends CallOptions {
   /** Greatest first, in all columns or in each. */
   descending?: boolean | readonly boolean[] | undefined;
   /** The end of the order at which nulls lie, in all columns or in each: "last" unless you say "first". */
@@ -75,10 +75,14 @@ export interface ColumnOptions extends CallOptions {
   nans?: ColumnOrder["nans"];
   /** How the server sorts; the result is the same. */
   algorithm?: SortAlgorithmName | undefined;
-  /** Return only the first `limit` rows of the order. */
-  limit?: number | undefined;
   /** For each column, read the bits of its 2-byte keys as this type. */
   types?: readonly (HalfType | undefined)[] | undefined;
+}
+
+/** Options of sorts by columns. */
+export interface ColumnOptions extends RankOptions {
+  /** Return only the first `limit` rows of the order. */
+  limit?: number | undefined;
 }
 
 /** Options of merges. */

@@ -15,6 +15,7 @@ import type {
   LoadBalance,
   MergeOptions,
   MoveIntervals,
+  RankOptions,
   ScatterIntervals,
   SearchOptions,
   SetOptions,
@@ -23,6 +24,7 @@ import type {
   Values,
   ValuesOf,
 } from "./arguments.js";
+import type { Column } from "./columns.js";
 import type { Connection, KeepAs, Step } from "./connection.js";
 import { REMOTE, type Element, type Indices, type Remote, type Rows } from "./elements.js";
 import { InvalidArgumentError } from "./errors.js";
@@ -99,7 +101,7 @@ interface Added {
 
 /**
  * Operators that run one after the other on the server, in one call; made by `Client.chain`. Its methods are those of
- * Client except `sortColumns`; each returns Pendings, which later operators take as inputs.
+ * Client except `sortColumns` and `argsortColumns`; each returns Pendings, which later operators take as inputs.
  */
 export class Chain {
   readonly #connection: Connection;
@@ -139,6 +141,11 @@ export class Chain {
   /** See Client.argsort. */
   argsort(keys: In<Keys>, options: Link<SortOptions> = {}): Pending<Indices> {
     return this.#add(operators.sort(keys, "only-indices", undefined, options), options.keep);
+  }
+
+  /** See Client.rankColumns. The columns themselves lie here. */
+  rankColumns(columns: readonly Column[], options: Link<RankOptions> = {}): Pending<Indices> {
+    return this.#add(operators.rankColumns(columns, options), options.keep);
   }
 
   /** See Client.merge. */

@@ -18,6 +18,7 @@ import type {
   LoadBalance,
   MergeOptions,
   MoveIntervals,
+  RankOptions,
   Reduction,
   ScatterIntervals,
   SearchOptions,
@@ -156,6 +157,16 @@ export class Client {
   argsortColumns(columns: readonly Column[], options?: ColumnOptions): Promise<Indices>;
   argsortColumns(columns: readonly unknown[], options: ColumnOptions & Partial<Keep> = {}): Promise<unknown> {
     return this.#perform(() => operators.argsortColumns(columns, options), options);
+  }
+
+  /**
+   * Finds the dense rank of each row: how many distinct rows come before it in the order of `sortColumns`. Equal rows
+   * have equal ranks, so ranks can be the keys of `join`, `group`, `merge` and `search` in place of several columns.
+   */
+  rankColumns(columns: readonly Column[], options: RankOptions & Keep): Promise<KeptArray>;
+  rankColumns(columns: readonly Column[], options?: RankOptions): Promise<Indices>;
+  rankColumns(columns: readonly unknown[], options: RankOptions & Partial<Keep> = {}): Promise<unknown> {
+    return this.#perform(() => operators.rankColumns(columns, options), options);
   }
 
   /** Merges 2 to 1024 sorted arrays of one type. Equal keys are taken from the earlier array first. */

@@ -227,6 +227,18 @@ export function argsortColumns<R>(columns: readonly unknown[], given: ColumnArgu
   return sortTask(request, parts, [positions], first as (results: unknown[]) => R);
 }
 
+/** The dense rank of each row by columns. */
+export function rankColumns<R>(columns: readonly unknown[], given: ColumnArguments): Task<R> {
+  if (given.limit !== undefined) {
+    throw new InvalidArgumentError("limit: rankColumns ranks all rows", { field: "limit" });
+  }
+  const [request, found, rows] = columnRequest(columns, given);
+  request.output = pb.SortOutput.SORT_OUTPUT_RANKS;
+  const ranks = indices<pb.SortResponse>("ranks", 13, rows - 1, rows, (answer) => answer.ranks);
+  const parts = found.map((column) => column.group);
+  return sortTask(request, parts, [ranks], first as (results: unknown[]) => R);
+}
+
 function oneType(field: string, inputs: Input[]): Element {
   const [one] = inputs as [Input];
   inputs.forEach(({ element }, at) => {

@@ -193,6 +193,12 @@ impl Client {
         Request::new(self, sorting_columns(columns, SortOutput::Indices))
     }
 
+    /// The dense rank of each row: how many distinct rows come before it in the order of `sort_columns`. Equal rows have
+    /// equal ranks, so ranks can be the keys of joins, groups, merges and searches in place of several columns.
+    pub fn rank_columns<'a>(&'a self, columns: Vec<Column<'a>>) -> Request<'a, Positions> {
+        Request::new(self, sorting_columns(columns, SortOutput::Ranks))
+    }
+
     /// Merges 2 to 1024 sorted arrays. Stable: equal keys of an earlier array come first.
     pub fn merge<'a, I: Input<'a>>(&'a self, keys: impl IntoIterator<Item = I>) -> Request<'a, I::Owned> {
         let mut task = Task::new(Method::Merge);
@@ -394,7 +400,7 @@ fn sorting_columns(columns: Vec<Column<'_>>, output: SortOutput) -> Result<Task<
         let (data, offsets, validity) = (part("data"), part("offsets"), part("validity"));
         task.arguments.columns.push(column.order);
         let array = checked(&data, column.data)?;
-        if output != SortOutput::Indices {
+        if output == SortOutput::Keys {
             task.output::<Array<'static>>(&data, kind(&array), array.count);
             if column.offsets.is_some() {
                 task.output::<Vec<i64>>(&offsets, (ElementType::Int64, 0), rows.map(|rows| rows + 1));
@@ -411,8 +417,10 @@ fn sorting_columns(columns: Vec<Column<'_>>, output: SortOutput) -> Result<Task<
             task.input(&validity, array);
         }
     }
-    if output == SortOutput::Indices {
-        task.positions("indices", rows, rows.map(|rows| rows.saturating_sub(1)));
+    match output {
+        SortOutput::Indices => task.positions("indices", rows, rows.map(|rows| rows.saturating_sub(1))),
+        SortOutput::Ranks => task.positions("ranks", rows, rows.map(|rows| rows.saturating_sub(1))),
+        _ => {}
     }
     Ok(task)
 }

@@ -280,6 +280,7 @@ impl<'a> Task<'a> {
                 indices_destination: self.destination("indices"),
                 options,
                 key_columns: self.columns(),
+                ranks_destination: self.destination("ranks"),
             }),
             Method::Merge => Operation::Merge(v1::MergeRequest {
                 keys: self.arrays("keys"),
@@ -417,6 +418,7 @@ impl Answered {
                 add("keys", sort.keys);
                 add("values", sort.values);
                 add("indices", sort.indices);
+                add("ranks", sort.ranks);
                 for (at, column) in sort.key_columns.into_iter().enumerate() {
                     add(&format!("key_columns[{at}].data"), column.data);
                     add(&format!("key_columns[{at}].offsets"), column.offsets);

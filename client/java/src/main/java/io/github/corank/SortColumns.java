@@ -37,7 +37,8 @@ public final class SortColumns extends Operator<SortColumnsResult> {
   }
 
   /**
-   * Moves one value with each row, of any type. Not with {@link #indices} or {@link #withIndices}.
+   * Moves one value with each row, of any type. Not with {@link #indices}, {@link #withIndices} or
+   * {@link #ranks}.
    */
   public SortColumns values(Input values) {
     this.values = Objects.requireNonNull(values, "values");
@@ -47,6 +48,16 @@ public final class SortColumns extends Operator<SortColumnsResult> {
   /** Returns the permutation that sorts the rows, instead of the columns. */
   public SortColumns indices() {
     output = SortOutput.SORT_OUTPUT_INDICES;
+    return this;
+  }
+
+  /**
+   * Returns the dense rank of each row, instead of the columns: how many distinct rows come before
+   * it in the order. Equal rows have equal ranks, so ranks can be the keys of {@link Join}, {@link
+   * Group}, {@link Merge} and {@link Search} in place of several columns. Not with {@link #limit}.
+   */
+  public SortColumns ranks() {
+    output = SortOutput.SORT_OUTPUT_RANKS;
     return this;
   }
 
@@ -91,7 +102,15 @@ public final class SortColumns extends Operator<SortColumnsResult> {
           count,
           found -> found.getSort().getValues());
     }
-    if (output != SortOutput.SORT_OUTPUT_KEYS) {
+    if (output == SortOutput.SORT_OUTPUT_RANKS) {
+      task.positions(
+          "ranks",
+          request.getRanksDestinationBuilder(),
+          rows - 1,
+          rows,
+          true,
+          found -> found.getSort().getRanks());
+    } else if (output != SortOutput.SORT_OUTPUT_KEYS) {
       task.positions(
           "indices",
           request.getIndicesDestinationBuilder(),
@@ -114,7 +133,7 @@ public final class SortColumns extends Operator<SortColumnsResult> {
     if (column.validity() != null) {
       task.pieces(path + "validity", column.validity(), message.getValidityBuilder());
     }
-    if (output == SortOutput.SORT_OUTPUT_INDICES) {
+    if (!hasColumns()) {
       return;
     }
     // The answer decides which strings a limit leaves, and so how many bytes.
@@ -144,6 +163,11 @@ public final class SortColumns extends Operator<SortColumnsResult> {
     }
   }
 
+  private boolean hasColumns() {
+    return output == SortOutput.SORT_OUTPUT_KEYS
+        || output == SortOutput.SORT_OUTPUT_KEYS_AND_INDICES;
+  }
+
   private static io.github.corank.v1.SortedColumn sorted(OperationResult found, int at) {
     if (at >= found.getSort().getKeyColumnsCount()) {
       throw new CorankException.Internal("Sort: the server's answer lacks column " + at);
@@ -155,7 +179,7 @@ public final class SortColumns extends Operator<SortColumnsResult> {
   SortColumnsResult result(List<Elements> outputs) {
     List<SortedColumn> sorted = new ArrayList<>();
     int at = 0;
-    if (output != SortOutput.SORT_OUTPUT_INDICES) {
+    if (hasColumns()) {
       for (Column column : columns) {
         Elements data = outputs.get(at++);
         Elements offsets = column.offsets() == null ? null : outputs.get(at++);
@@ -164,7 +188,8 @@ public final class SortColumns extends Operator<SortColumnsResult> {
       }
     }
     Elements moved = values == null ? null : outputs.get(at++);
-    return new SortColumnsResult(
-        sorted, moved, output == SortOutput.SORT_OUTPUT_KEYS ? null : outputs.get(at));
+    Elements last = output == SortOutput.SORT_OUTPUT_KEYS ? null : outputs.get(at);
+    boolean isRanks = output == SortOutput.SORT_OUTPUT_RANKS;
+    return new SortColumnsResult(sorted, moved, isRanks ? null : last, isRanks ? last : null);
   }
 }
