@@ -381,6 +381,8 @@ def _sorted_columns(name: str, needs: list[str], given: list[Column]) -> Iterato
     ordered = [column.taken(taken).json(False) for column in given]
     yield call(f"{name}/keys", "sort_columns", needs, arguments, {"columns": ordered})
     yield call(f"{name}/indices", "sort_columns", needs, {**arguments, "output": "indices"}, {"indices": indices})
+    ranks = oracle.numbers("uint32", oracle.rank_columns(given))
+    yield call(f"{name}/ranks", "sort_columns", ["ranks", *needs], {**arguments, "output": "ranks"}, {"ranks": ranks})
     if not name.endswith(("float32/ascending", "numbers", "sixteen")):
         return
     yield call(

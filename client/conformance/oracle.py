@@ -250,6 +250,11 @@ class Column:
         number = value_of(self.array.type, self.array.items[row])
         return "values" if number == number else "nulls" if self.nans == "as_nulls" else "nans"
 
+    def differs(self, row: int, other: int) -> bool:
+        """Whether two rows are not equal as keys."""
+        group = self.group(row)
+        return group != self.group(other) or (group == "values" and self.rank(row) != self.rank(other))
+
     @property
     def rows(self) -> int:
         """How many there are."""
@@ -302,3 +307,12 @@ def argsort_columns(columns: Sequence[Column]) -> list[int]:
         places = list(groups.values())
         order = [row for place in (places if column.nulls == "last" else places[::-1]) for row in place]
     return order
+
+
+def rank_columns(columns: Sequence[Column]) -> list[int]:
+    """How many distinct rows come before each row in the order."""
+    order = argsort_columns(columns)
+    ranks = [0] * len(order)
+    for before, row in pairwise(order):
+        ranks[row] = ranks[before] + any(column.differs(before, row) for column in columns)
+    return ranks

@@ -67,6 +67,7 @@ class Reader {
   client::SortOutput Output() const {
     const std::string name = Text(arguments_, "output", "keys");
     if (name == "indices") return client::SortOutput::kIndices;
+    if (name == "ranks") return client::SortOutput::kRanks;
     return name == "keys" ? client::SortOutput::kKeys : client::SortOutput::kKeysAndIndices;
   }
   std::optional<int64_t> Limit() const {
@@ -82,9 +83,10 @@ class Reader {
 
 std::vector<std::string> SortResults(std::vector<std::string> keys, client::SortOutput output, bool has_values) {
   std::vector<std::string> results;
-  if (output != client::SortOutput::kIndices) results = std::move(keys);
+  if (client::HasKeys(output)) results = std::move(keys);
   if (has_values) results.push_back("values");
-  if (output != client::SortOutput::kKeys) results.push_back("indices");
+  if (client::HasIndices(output)) results.push_back("indices");
+  if (output == client::SortOutput::kRanks) results.push_back("ranks");
   return results;
 }
 
@@ -177,7 +179,10 @@ client::Output* OutputOf(client::SortRequest& request, const std::string& name) 
   return name == "keys" ? &request.keys_output : name == "values" ? &request.values_output : &request.indices_output;
 }
 client::Output* OutputOf(client::ColumnSortRequest& request, const std::string& name) {
-  return name == "columns" ? nullptr : name == "values" ? &request.values_output : &request.indices_output;
+  return name == "columns"  ? nullptr
+         : name == "values" ? &request.values_output
+         : name == "ranks"  ? &request.ranks_output
+                            : &request.indices_output;
 }
 client::Output* OutputOf(client::MergeRequest& request, const std::string& name) {
   return name == "keys" ? &request.keys_output : &request.values_output;
@@ -236,6 +241,7 @@ struct Calling {
     }
     Add(std::move(result->values), answer.arrays);
     Add(std::move(result->indices), answer.arrays);
+    Add(std::move(result->ranks), answer.arrays);
     return answer;
   }
   absl::StatusOr<Answer> operator()(const client::MergeRequest& request) const {

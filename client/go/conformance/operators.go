@@ -202,6 +202,12 @@ func (o *operators) sortColumns(given *arguments, options []corank.Option) (map[
 		}, func() *corank.Array { return o.chain.ArgsortColumns(columns, options...) })
 		return named("indices", found), err
 	}
+	if given.Output == "ranks" {
+		found, err := either(o, func(ctx context.Context) (*corank.Array, error) {
+			return o.client.RankColumns(ctx, columns, options...)
+		}, func() *corank.Array { return o.chain.RankColumns(columns, options...) })
+		return named("ranks", found), err
+	}
 	found, err := either(o, func(ctx context.Context) (*corank.SortResult, error) {
 		return o.client.SortColumns(ctx, columns, options...)
 	}, func() *corank.SortResult { return o.chain.SortColumns(columns, options...) })

@@ -164,6 +164,7 @@ class Operators {
     options.descending = columns.map(({ order }) => order === "descending");
     options.types = columns.map(({ data }) => (isHalf(data) ? data.type : undefined));
     if (output === "indices") return { indices: await this.target.argsortColumns(given, options) };
+    if (output === "ranks") return { ranks: await this.target.rankColumns(given, options) };
     if (values !== undefined) options.values = values;
     if (output === "keys_and_indices") options.indices = true;
     return this.target.sortColumns(given, options);

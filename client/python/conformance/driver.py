@@ -137,6 +137,8 @@ class Operators:
         given["nan"] = [NANS[column.get("nans", "greatest")] for column in columns]
         if output == "indices":
             return ["indices"], self._call("argsort_columns", rows, **given, **keep)
+        if output == "ranks":
+            return ["ranks"], self._call("rank_columns", rows, **given, **keep)
         if output == "keys_and_indices":
             ordered, indices = self._call("sort_columns_with_indices", rows, **given, **keep)
             return ["columns", "indices"], [[self._sorted(column, at) for column, at in zip(columns, ordered)], indices]

@@ -182,6 +182,8 @@ fn request<'a>(
             }
             if given["output"] == "indices" {
                 client.argsort_columns(columns).named()
+            } else if given["output"] == "ranks" {
+                client.rank_columns(columns).named()
             } else {
                 let mut request = client.sort_columns(columns);
                 if given["output"] == "keys_and_indices" {

@@ -180,14 +180,17 @@ final class Operators {
     SortColumns made = SortColumns.of(columns);
     List<String> names = new ArrayList<>();
     String output = text("output", "keys");
-    if (!output.equals("indices")) {
+    if (output.startsWith("keys")) {
       names.add("columns");
     }
     if (given.has("values")) {
       made.values(input("values"));
       names.add("values");
     }
-    if (output.equals("indices")) {
+    if (output.equals("ranks")) {
+      made.ranks();
+      names.add("ranks");
+    } else if (output.equals("indices")) {
       made.indices();
       names.add("indices");
     } else if (output.equals("keys_and_indices")) {
@@ -366,6 +369,7 @@ final class Operators {
       }
       add(made, "values", columns.values(), digest);
       add(made, "indices", columns.indices(), digest);
+      add(made, "ranks", columns.ranks(), digest);
     } else if (result instanceof MergeResult merge) {
       add(made, "keys", merge.keys(), digest);
       add(made, "values", merge.values(), digest);
