@@ -1,0 +1,238 @@
+//! A server of the tests, which answers as it is told.
+
+use std::{
+    future::{pending, Future},
+    pin::Pin,
+    sync::{
+        atomic::{AtomicUsize, Ordering},
+        Arc, Mutex,
+    },
+};
+
+use corank::v1::{
+    corank_service_server::{CorankService, CorankServiceServer},
+    *,
+};
+use tokio::net::TcpListener;
+use tokio_stream::{wrappers::TcpListenerStream, Stream};
+use tonic::{Request, Response, Status, Streaming};
+
+type Answers = Pin<Box<dyn Stream<Item = Result<ExecuteResponse, Status>> + Send>>;
+
+/// How Sort is answered.
+#[derive(Clone, Copy)]
+pub enum Mode {
+    Echo,
+    OtherType,
+    TooShort,
+    Never,
+    Refused,
+}
+
+/// Counts calls that run.
+struct Running(Arc<AtomicUsize>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+struct Fake {
+    mode: Mode,
+    calls: Arc<AtomicUsize>,
+    running: Arc<AtomicUsize>,
+    grouped: Grouped,
+    combined: Combined,
+}
+
+/// The last CombineSets.
+pub type Combined = Arc<Mutex<Option<CombineSetsRequest>>>;
+
+/// How the last Group was asked: its input, its order, and whether it had values.
+pub type Grouped = Arc<Mutex<Option<(GroupInput, SortOrder, bool)>>>;
+
+macro_rules! unimplemented_methods {
+    ($($name:ident: $request:ty => $response:ty),*) => {$(
+        // As #[async_trait] writes it, which does not see into macros.
+        fn $name<'life0, 'async_trait>(
+            &'life0 self,
+            _: Request<$request>,
+        ) -> Pin<Box<dyn Future<Output = Result<Response<$response>, Status>> + Send + 'async_trait>>
+        where
+            'life0: 'async_trait,
+        {
+            Box::pin(async { Err(Status::unimplemented("not in this test")) })
+        }
+    )*};
+}
+
+#[tonic::async_trait]
+impl CorankService for Fake {
+    type ExecuteStream = Answers;
+
+    async fn sort(&self, request: Request<SortRequest>) -> Result<Response<SortResponse>, Status> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.running.fetch_add(1, Ordering::SeqCst);
+        let _running = Running(self.running.clone());
+        let mut keys = request.into_inner().keys.unwrap_or_default();
+        match self.mode {
+            Mode::Echo => {}
+            Mode::OtherType => keys.set_type(ElementType::Int64),
+            Mode::TooShort => keys.place = Some(array::Place::InlineData(vec![0; 4].into())),
+            Mode::Never => pending().await,
+            Mode::Refused => return Err(Status::invalid_argument("keys: are not welcome")),
+        }
+        Ok(Response::new(SortResponse { keys: Some(keys), ..SortResponse::default() }))
+    }
+
+    async fn execute(&self, request: Request<Streaming<ExecuteRequest>>) -> Result<Response<Answers>, Status> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        let first = request.into_inner().message().await?.and_then(|request| request.part);
+        let plan = match first {
+            Some(execute_request::Part::Plan(plan)) => plan,
+            _ => return Err(Status::invalid_argument("plan: is not there")),
+        };
+        if let Some(operation::Operation::Group(_)) = &plan.operations[0].operation {
+            let counts = [199_999i64, 1].map(i64::to_le_bytes).concat();
+            let chunk = ArrayChunk { stream_id: 0, first_element: 0, data: counts.into() };
+            let counts = Some(Array { r#type: ElementType::Int64.into(), count: Some(2), ..Array::default() });
+            let group = operation_result::Result::Group(GroupResponse { counts, ..GroupResponse::default() });
+            let result = execute_response::Part::Result(OperationResult { result: Some(group) });
+            let parts = [execute_response::Part::Chunk(chunk), result];
+            return Ok(Response::new(Box::pin(tokio_stream::iter(
+                parts.map(|part| Ok(ExecuteResponse { part: Some(part) })),
+            ))));
+        }
+        if let Some(operation::Operation::CombineSets(_)) = &plan.operations[0].operation {
+            let Some(operation::Operation::CombineSets(last)) = plan.operations[1].operation.clone() else {
+                return Err(Status::invalid_argument("plan.operations[1]: is not CombineSets"));
+            };
+            *self.combined.lock().unwrap() = Some(last);
+            let array = |kind: ElementType, count, bytes: Option<Vec<u8>>| {
+                let place = bytes.map(|bytes| array::Place::InlineData(bytes.into()));
+                Some(Array { r#type: kind.into(), count: Some(count), record_bytes: 0, place })
+            };
+            let sets = [
+                CombineSetsResponse { keys: array(ElementType::Uint16, 4, None), ..Default::default() },
+                CombineSetsResponse {
+                    count: array(ElementType::Int64, 1, Some(vec![2, 0, 0, 0, 0, 0, 0, 0])),
+                    ..Default::default()
+                },
+            ];
+            let results =
+                sets.map(|sets| OperationResult { result: Some(operation_result::Result::CombineSets(sets)) });
+            let parts = results.map(|result| ExecuteResponse { part: Some(execute_response::Part::Result(result)) });
+            return Ok(Response::new(Box::pin(tokio_stream::iter(parts.map(Ok)))));
+        }
+        let chunk = ArrayChunk { stream_id: 7, first_element: 0, data: vec![0; 4].into() };
+        let answer = ExecuteResponse { part: Some(execute_response::Part::Chunk(chunk)) };
+        Ok(Response::new(Box::pin(tokio_stream::once(Ok(answer)))))
+    }
+
+    /// Answers two groups: of the results that the request names, or one time where results are kept.
+    async fn group(&self, request: Request<GroupRequest>) -> Result<Response<GroupResponse>, Status> {
+        let request = request.into_inner();
+        if self.calls.fetch_add(1, Ordering::SeqCst) > 0 && request.keys_destination.is_some() {
+            return Err(Status::unavailable("gone"));
+        }
+        let inline = |kind: ElementType, bytes: Vec<u8>| {
+            let place = request.keys_destination.is_none().then(|| array::Place::InlineData(bytes.into()));
+            Some(Array { r#type: kind.into(), count: Some(2), record_bytes: 0, place })
+        };
+        let floats = |pair: [f32; 2]| inline(ElementType::Float32, pair.map(f32::to_le_bytes).concat());
+        let mut answer = GroupResponse::default();
+        for output in request.outputs() {
+            match output {
+                GroupOutput::Keys => answer.keys = inline(ElementType::Uint16, vec![1, 0, 3, 0]),
+                GroupOutput::Counts => {
+                    answer.counts = inline(ElementType::Int64, [1i64, 2].map(i64::to_le_bytes).concat())
+                }
+                GroupOutput::Firsts => answer.firsts = inline(ElementType::Uint32, vec![1, 0, 0, 0, 0, 0, 0, 0]),
+                GroupOutput::Sums => {
+                    answer.sums = inline(ElementType::Float64, [0.5f64, 2.5].map(f64::to_le_bytes).concat())
+                }
+                GroupOutput::Minima => answer.minima = floats([0.5, 1.0]),
+                _ => answer.maxima = floats([0.5, 1.5]),
+            }
+        }
+        let told = (request.input(), request.order(), request.values.is_some());
+        *self.grouped.lock().unwrap() = Some(told);
+        Ok(Response::new(answer))
+    }
+
+    /// Answers two keys and what else the request asks for, or one time where results are kept.
+    async fn combine_sets(
+        &self,
+        request: Request<CombineSetsRequest>,
+    ) -> Result<Response<CombineSetsResponse>, Status> {
+        let request = request.into_inner();
+        let kept = request.keys_destination.is_some() || request.count_destination.is_some();
+        if self.calls.fetch_add(1, Ordering::SeqCst) > 0 && kept {
+            return Err(Status::unavailable("gone"));
+        }
+        let array = |kind: ElementType, count: i64, bytes: Vec<u8>| {
+            let place = (!kept).then(|| array::Place::InlineData(bytes.into()));
+            Some(Array { r#type: kind.into(), count: Some(count), record_bytes: 0, place })
+        };
+        let mut answer = CombineSetsResponse::default();
+        if request.count_only {
+            answer.count = array(ElementType::Int64, 1, vec![2, 0, 0, 0, 0, 0, 0, 0]);
+        } else {
+            answer.keys = array(ElementType::Uint16, 2, vec![1, 0, 3, 0]);
+            answer.values = request.left_values.as_ref().and_then(|_| array(ElementType::Uint8, 2, vec![7, 8]));
+        }
+        *self.combined.lock().unwrap() = Some(request);
+        Ok(Response::new(answer))
+    }
+
+    async fn get_server_info(
+        &self,
+        _: Request<GetServerInfoRequest>,
+    ) -> Result<Response<GetServerInfoResponse>, Status> {
+        let limits = ServerLimits {
+            max_response_bytes: 1 << 20,
+            max_chunk_bytes: 1 << 20,
+            max_parts: 64,
+            ..ServerLimits::default()
+        };
+        let places = vec!["inline".into(), "stream".into()];
+        Ok(Response::new(GetServerInfoResponse { limits: Some(limits), places, ..GetServerInfoResponse::default() }))
+    }
+
+    unimplemented_methods! {
+        merge: MergeRequest => MergeResponse,
+        expand_intervals: ExpandIntervalsRequest => ExpandIntervalsResponse,
+        move_intervals: MoveIntervalsRequest => MoveIntervalsResponse,
+        gather_intervals: GatherIntervalsRequest => GatherIntervalsResponse,
+        scatter_intervals: ScatterIntervalsRequest => ScatterIntervalsResponse,
+        load_balance: LoadBalanceRequest => LoadBalanceResponse,
+        search: SearchRequest => SearchResponse,
+        join: JoinRequest => JoinResponse
+    }
+}
+
+pub struct Server {
+    pub address: String,
+    pub calls: Arc<AtomicUsize>,
+    pub running: Arc<AtomicUsize>,
+    pub grouped: Grouped,
+    pub combined: Combined,
+}
+
+pub async fn serve(mode: Mode) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (calls, running) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (grouped, combined) = (Grouped::default(), Combined::default());
+    let fake = Fake {
+        mode,
+        calls: calls.clone(),
+        running: running.clone(),
+        grouped: grouped.clone(),
+        combined: combined.clone(),
+    };
+    let served = tonic::transport::Server::builder().add_service(CorankServiceServer::new(fake));
+    tokio::spawn(served.serve_with_incoming(TcpListenerStream::new(listener)));
+    Server { address, calls, running, grouped, combined }
+}
