@@ -127,7 +127,7 @@ impl<'a> Chain<'a> {
                 output.kept = Some((temporary(*at, *result), true));
             }
         }
-        let results = perform(self.client, tasks, &self.options, None, None, true).await?;
+        let results = perform(self.client, &mut tasks, &self.options, None, None, true).await?;
         Ok(Links { results: results.into_iter().map(Some).collect() })
     }
 }

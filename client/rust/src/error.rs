@@ -23,6 +23,8 @@ pub struct Error {
     pub reason: String,
     /// The argument to blame, such as `keys` or `segment_offsets[2]`; empty if there is none.
     pub field: String,
+    /// The number of rows of a join that has more than its `max_rows` (reason "TOO_MANY_ROWS").
+    pub rows: Option<usize>,
     /// The time that the server asks callers to wait before a retry.
     pub retry_after: Option<Duration>,
     /// Names the request in the server's log; empty if the server did not answer.
@@ -56,6 +58,7 @@ impl Error {
             operator: String::new(),
             reason: String::new(),
             field: String::new(),
+            rows: None,
             retry_after: None,
             request_id: String::new(),
             trace_id: String::new(),
@@ -135,6 +138,8 @@ impl Error {
                         let cause = info.metadata.get("cause").map_or("", String::as_str);
                         lost_part = info.reason == "JOB_INCOMPLETE"
                             || matches!(cause, "CALLER_CANCELLED" | "REQUEST_INCOMPLETE");
+                        let rows = info.metadata.get("rows").and_then(|rows| rows.parse().ok());
+                        error.rows = rows.filter(|_| info.reason == "TOO_MANY_ROWS");
                         error.reason = info.reason; // a proxy has reasons of its own
                     }
                 }

@@ -26,6 +26,7 @@ mod connect;
 mod element;
 mod error;
 mod groups;
+mod joins;
 mod kept;
 mod operators;
 mod perform;
@@ -41,10 +42,11 @@ pub use client::{Client, ConnectOptions, Health};
 pub use element::{Key, Value};
 pub use error::{Error, Result};
 pub use groups::Groups;
+pub use joins::{Joined, Rows};
 pub use kept::{KeptArray, KeptArrays, Store};
 pub use operators::{pack_validity, Column, Destination, NanOrder, SortedColumn, SortedColumns};
 pub use request::{FromResults, Place, Priority, Progress, Request, Stats};
-pub use v1::{GroupInput, GroupOutput, SetOperation};
+pub use v1::{GroupInput, GroupOutput, JoinKind, SetOperation};
 
 /// The messages and stubs of the contract.
 #[allow(missing_docs, clippy::all, rustdoc::all)]

@@ -35,7 +35,7 @@ fn is_large(output: &Output) -> bool {
 /// Does the tasks in one call, in their order. `is_chain`: by Execute in any case. Returns the results of each.
 pub(crate) async fn perform(
     client: &Client,
-    mut tasks: Vec<Task<'_>>,
+    tasks: &mut [Task<'_>],
     options: &Options,
     on_progress: OnProgress<'_>,
     on_stats: OnStats<'_>,
@@ -61,8 +61,9 @@ pub(crate) async fn perform(
     }
     let deadline = client.deadline(options, send.max(receive));
     let streams = use_streams(client, options, deadline, (send, receive), is_known, is_chain).await.map_err(named)?;
-    let sinks = if streams { place(&mut tasks) } else { vec![] };
-    let sources = sources(&tasks);
+    let sinks = place(tasks, streams);
+    let tasks = &*tasks;
+    let sources = sources(tasks);
     // A name under which the server keeps a result may be used by others between two tries.
     let is_kept = |output: &Output| output.kept.as_ref().is_some_and(|(_, temporary)| !temporary);
     let keeps = tasks.iter().flat_map(|task| &task.outputs).any(is_kept);
@@ -71,7 +72,7 @@ pub(crate) async fn perform(
     let ((answers, request_id), attempts) = if is_chain || !sources.is_empty() || !sinks.is_empty() {
         let info = client.known_info(deadline).await.map_err(named)?;
         let limits = info.limits.as_ref();
-        let to_receive = sinks_bytes(&tasks);
+        let to_receive = sinks_bytes(tasks);
         let to_send = sources.iter().map(|array| array.bytes_here()).sum();
         let meter = Meter::new(on_progress, to_send, to_receive);
         let chosen = options.connections.or(client.inner.options.connections);
@@ -143,9 +144,14 @@ async fn use_streams(
 }
 
 /// Makes streams of what is large, and of what the server works on together with it. Returns the results' sinks.
-fn place(tasks: &mut [Task<'_>]) -> Vec<Sink> {
+fn place(tasks: &mut [Task<'_>], may_stream: bool) -> Vec<Sink> {
     let (mut streams, mut sinks) = (0, vec![]);
     for task in tasks {
+        task.inputs.iter_mut().for_each(|leaf| leaf.stream = None);
+        task.outputs.iter_mut().for_each(|output| output.stream = None);
+        if !may_stream {
+            continue;
+        }
         let method = task.method;
         let is_in_pieces =
             task.inputs.iter().any(|leaf| leaf.array.bytes_here() > SMALL_BYTES && method.goes_in_pieces(&leaf.name));
@@ -267,7 +273,8 @@ fn read(output: &Output, answered: &mut Answered, sinks: &[Sink]) -> Result<Name
         answered.arrays.remove(name).ok_or_else(|| Error::internal(format!("the server's answer lacks {name}")))?;
     let kind = header.r#type();
     let is_right = if output.is_position {
-        matches!(kind, ElementType::Uint32 | ElementType::Uint64)
+        use ElementType::{Int32, Int64, Uint32, Uint64};
+        matches!((output.kind, kind), (Uint32 | Uint64, Uint32 | Uint64) | (Int32 | Int64, Int32 | Int64))
     } else {
         kind == output.kind && header.record_bytes == output.record_bytes
     };

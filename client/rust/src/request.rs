@@ -10,6 +10,7 @@ use std::{
 use crate::{
     array::{Array, FromArray, Input, Positions},
     error::{Error, Result},
+    joins::makes_room,
     kept::KeptArray,
     perform::perform,
     task::Task,
@@ -314,8 +315,14 @@ impl<'a, R: FromResults + 'a> IntoFuture for Request<'a, R> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let Self { client, task, options, on_progress, on_stats, .. } = self;
-            let results =
-                perform(client, vec![task?], &options, on_progress.as_deref(), on_stats.as_deref(), false).await?;
+            let mut tasks = [task?];
+            let (on_progress, on_stats) = (on_progress.as_deref(), on_stats.as_deref());
+            let results = match perform(client, &mut tasks, &options, on_progress, on_stats, false).await {
+                Err(error) if makes_room(&mut tasks[0], &error) => {
+                    perform(client, &mut tasks, &options, on_progress, on_stats, false).await?
+                }
+                outcome => outcome?,
+            };
             R::from_results(results.into_iter().next().unwrap_or_default())
         })
     }

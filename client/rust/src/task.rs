@@ -24,6 +24,7 @@ pub(crate) enum Method {
     Search,
     Group,
     CombineSets,
+    Join,
 }
 
 impl Method {
@@ -40,6 +41,7 @@ impl Method {
             Self::Search => "Search",
             Self::Group => "Group",
             Self::CombineSets => "CombineSets",
+            Self::Join => "Join",
         }
     }
 
@@ -83,7 +85,7 @@ pub(crate) struct Output {
     pub count: Option<usize>,
     /// The most elements, where only the answer tells their number; `None`: not known either.
     pub most: Option<usize>,
-    /// It is UINT32 or UINT64, as the answer says; `kind` is what it is at most.
+    /// It has 4 or 8 bytes for each element, as the answer says; `kind` is what it is at most.
     pub is_position: bool,
     pub make: MakeBuffer,
     /// The name that the server keeps it under, and whether only within the call.
@@ -134,6 +136,9 @@ pub(crate) struct Arguments {
     pub group_outputs: Vec<v1::GroupOutput>,
     pub set_operation: v1::SetOperation,
     pub count_only: bool,
+    pub join_kind: v1::JoinKind,
+    pub right_sorted: bool,
+    pub max_rows: Option<i64>,
 }
 
 pub(crate) struct Task<'a> {
@@ -177,6 +182,15 @@ impl<'a> Task<'a> {
         let last = self.outputs.last_mut().expect("it was just added");
         last.is_position = true;
         last.make = if is_short { crate::array::typed_buffer::<u32> } else { byte_buffer };
+    }
+
+    /// A result of row numbers, which have 32 bits if both sides are short.
+    pub fn rows_of_join(&mut self, name: &str, is_short: bool) {
+        let kind = if is_short { ElementType::Int32 } else { ElementType::Int64 };
+        self.output::<Array<'static>>(name, (kind, 0), None);
+        let last = self.outputs.last_mut().expect("it was just added");
+        last.is_position = true;
+        last.make = if is_short { crate::array::typed_buffer::<i32> } else { crate::array::typed_buffer::<i64> };
     }
 
     pub fn limit(&mut self, count: usize) {
@@ -371,6 +385,18 @@ impl<'a> Task<'a> {
                 count_only: arguments.count_only,
                 keys_destination: self.destination("keys"),
                 values_destination: self.destination("values"),
+                count_destination: self.destination("count"),
+                options,
+            }),
+            Method::Join => Operation::Join(v1::JoinRequest {
+                kind: arguments.join_kind.into(),
+                left: self.array("left"),
+                right: self.array("right"),
+                right_sorted: arguments.right_sorted,
+                max_rows: arguments.max_rows,
+                count_only: arguments.count_only,
+                left_rows_destination: self.destination("left_rows"),
+                right_rows_destination: self.destination("right_rows"),
                 count_destination: self.destination("count"),
                 options,
             }),

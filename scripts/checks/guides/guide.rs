@@ -14,6 +14,7 @@ async fn NAME(client: &corank::Client) -> corank::Result<()> {
     let (names, years) = (b"UB".to_vec(), vec![2001u16, 2003]);
     let minutes = vec![7i32, 9];
     let (monday, tuesday) = (vec![1u32, 3, 3], vec![2u32, 3]);
+    let (orders, customers) = (vec![7u64, 5, 7, 9], vec![5u64, 7]);
     BLOCK
     Ok(())
 }

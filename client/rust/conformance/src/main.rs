@@ -11,8 +11,8 @@ use std::{
 };
 
 use corank::{
-    Array, Client, Column, ConnectOptions, Error, GroupInput, GroupOutput, Health, Link, NanOrder, Place, Priority,
-    Progress, Request, SetOperation, Stats,
+    Array, Client, Column, ConnectOptions, Error, GroupInput, GroupOutput, Health, JoinKind, Link, NanOrder, Place,
+    Priority, Progress, Request, SetOperation, Stats,
 };
 use serde_json::{json, Map, Value};
 
@@ -292,6 +292,21 @@ fn request<'a>(
                 }
             }
         }
+        "join" => {
+            check(given, &["kind", "left", "right", "right_sorted", "max_rows", "count_only"]);
+            let name = format!("JOIN_KIND_{}", given["kind"].as_str().expect("a name").to_uppercase());
+            let kind = JoinKind::from_str_name(&name).expect("a kind");
+            let (left, right) = (array("left")?, array("right")?);
+            let request = match given["count_only"] == true {
+                true => client.count_join(kind, left, right).named(),
+                false => client.join(kind, left, right).named(),
+            };
+            let request = if given["right_sorted"] == true { request.right_sorted() } else { request };
+            match has("max_rows") {
+                true => request.max_rows(given["max_rows"].as_u64().expect("a number") as usize),
+                false => request,
+            }
+        }
         other => panic!("the driver does not know the operator {other}"),
     };
     Ok(arguments(made, given))
@@ -355,7 +370,19 @@ fn order<'a>(operator: &str, given: &'a Value) -> Vec<&'a str> {
     }
 }
 
-const RESULTS: [&str; 9] = ["keys", "values", "indices", "result", "objects", "ranks", "positions", "columns", "count"];
+const RESULTS: [&str; 11] = [
+    "keys",
+    "values",
+    "indices",
+    "result",
+    "objects",
+    "ranks",
+    "positions",
+    "columns",
+    "left_rows",
+    "right_rows",
+    "count",
+];
 
 fn options<'a, R>(mut request: Request<'a, R>, given: &Value) -> Result<Request<'a, R>, Failure> {
     let Some(_) = given.as_object() else {
@@ -480,6 +507,8 @@ fn names(operator: &str, given: &Value) -> Vec<String> {
         "group" => return group_outputs(given).into_iter().map(str::to_owned).collect(),
         "combine_sets" if given["count_only"] == true => &["count"],
         "combine_sets" => &["keys", "values"],
+        "join" if given["count_only"] == true => &["count"],
+        "join" => &["left_rows", "right_rows"],
         _ => &["result"],
     };
     names.iter().map(|name| (*name).to_owned()).collect()
@@ -571,8 +600,12 @@ async fn other(client: &Client, command: &Value) -> Outcome {
 
 fn error_json(error: &Error) -> Value {
     let code = if error.is_closed() { "CLOSED".to_owned() } else { code_name(error) };
-    json!({"code": code, "reason": error.reason, "field": error.field, "request_id": error.request_id,
-        "retry_after_s": error.retry_after.map(|time| time.as_secs_f64()), "message": error.to_string()})
+    let mut found = json!({"code": code, "reason": error.reason, "field": error.field, "request_id": error.request_id,
+        "retry_after_s": error.retry_after.map(|time| time.as_secs_f64()), "message": error.to_string()});
+    if let Some(rows) = error.rows {
+        found["rows"] = rows.into();
+    }
+    found
 }
 
 fn code_name(error: &Error) -> String {

@@ -44,13 +44,45 @@ struct Fake {
     running: Arc<AtomicUsize>,
     grouped: Grouped,
     combined: Combined,
+    joined: Joins,
 }
 
 /// The last CombineSets.
 pub type Combined = Arc<Mutex<Option<CombineSetsRequest>>>;
 
+/// The requests of Join.
+pub type Joins = Arc<Mutex<Vec<JoinRequest>>>;
+
 /// How the last Group was asked: its input, its order, and whether it had values.
 pub type Grouped = Arc<Mutex<Option<(GroupInput, SortOrder, bool)>>>;
+
+fn inline(kind: ElementType, count: usize, bytes: Vec<u8>) -> Option<Array> {
+    let place = Some(array::Place::InlineData(bytes.into()));
+    Some(Array { r#type: kind.into(), count: Some(count as i64), record_bytes: 0, place })
+}
+
+fn int32s(numbers: &[i32]) -> Option<Array> {
+    inline(ElementType::Int32, numbers.len(), numbers.iter().flat_map(|number| number.to_le_bytes()).collect())
+}
+
+fn int64s(numbers: &[i64]) -> Option<Array> {
+    inline(ElementType::Int64, numbers.len(), numbers.iter().flat_map(|number| number.to_le_bytes()).collect())
+}
+
+/// Refuses a join as the server does: google.rpc.Status with a BadRequest and an ErrorInfo.
+fn too_many_rows(rows: &str) -> Status {
+    fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+        [&[number << 3 | 2, u8::try_from(bytes.len()).expect("it is short")], bytes].concat()
+    }
+    let any = |name: &str, message: &[u8]| {
+        let url = format!("type.googleapis.com/google.rpc.{name}");
+        field(3, &[field(1, url.as_bytes()), field(2, message)].concat())
+    };
+    let entry = [field(1, b"rows"), field(2, rows.as_bytes())].concat();
+    let info = [field(1, b"TOO_MANY_ROWS"), field(2, b"corank"), field(3, &entry)].concat();
+    let details = [any("BadRequest", &field(1, &field(1, b"max_rows"))), any("ErrorInfo", &info)].concat();
+    Status::with_details(tonic::Code::InvalidArgument, "too many rows", details.into())
+}
 
 macro_rules! unimplemented_methods {
     ($($name:ident: $request:ty => $response:ty),*) => {$(
@@ -103,6 +135,24 @@ impl CorankService for Fake {
             return Ok(Response::new(Box::pin(tokio_stream::iter(
                 parts.map(|part| Ok(ExecuteResponse { part: Some(part) })),
             ))));
+        }
+        if let Some(operation::Operation::Join(first)) = plan.operations[0].operation.clone() {
+            *self.joined.lock().unwrap() = vec![first.clone()];
+            if first.max_rows.is_none() {
+                return Err(too_many_rows("9"));
+            }
+            let Some(operation::Operation::Join(last)) = plan.operations[1].operation.clone() else {
+                return Err(Status::invalid_argument("plan.operations[1]: is not Join"));
+            };
+            self.joined.lock().unwrap().push(last);
+            let kept = Some(Array { r#type: ElementType::Int32.into(), count: Some(2), ..Array::default() });
+            let joins = [
+                JoinResponse { left_rows: kept, right_rows: int32s(&[1, -1]), ..JoinResponse::default() },
+                JoinResponse { count: int64s(&[2]), ..JoinResponse::default() },
+            ];
+            let results = joins.map(|join| OperationResult { result: Some(operation_result::Result::Join(join)) });
+            let parts = results.map(|result| ExecuteResponse { part: Some(execute_response::Part::Result(result)) });
+            return Ok(Response::new(Box::pin(tokio_stream::iter(parts.map(Ok)))));
         }
         if let Some(operation::Operation::CombineSets(_)) = &plan.operations[0].operation {
             let Some(operation::Operation::CombineSets(last)) = plan.operations[1].operation.clone() else {
@@ -186,6 +236,28 @@ impl CorankService for Fake {
         Ok(Response::new(answer))
     }
 
+    /// Answers the rows 0 and 2, or 9 rows of zeros if both sides are equal, for which a request needs room.
+    async fn join(&self, request: Request<JoinRequest>) -> Result<Response<JoinResponse>, Status> {
+        let request = request.into_inner();
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.joined.lock().unwrap().push(request.clone());
+        let many = request.left == request.right;
+        if many && !request.count_only && request.max_rows.unwrap_or(0) < 9 {
+            return Err(too_many_rows("9"));
+        }
+        let mut answer = JoinResponse::default();
+        if request.count_only {
+            answer.count = int64s(&[2]);
+        } else {
+            let is_wide = request.right_sorted;
+            let rows = |rows: [i64; 2]| if is_wide { int64s(&rows) } else { int32s(&rows.map(|row| row as i32)) };
+            answer.left_rows = if many { int32s(&[0; 9]) } else { rows([0, 2]) };
+            let has_right = !matches!(request.kind(), JoinKind::Semi | JoinKind::Anti);
+            answer.right_rows = if many { int32s(&[0; 9]) } else { rows([1, -1]) }.filter(|_| has_right);
+        }
+        Ok(Response::new(answer))
+    }
+
     async fn get_server_info(
         &self,
         _: Request<GetServerInfoRequest>,
@@ -207,8 +279,7 @@ impl CorankService for Fake {
         gather_intervals: GatherIntervalsRequest => GatherIntervalsResponse,
         scatter_intervals: ScatterIntervalsRequest => ScatterIntervalsResponse,
         load_balance: LoadBalanceRequest => LoadBalanceResponse,
-        search: SearchRequest => SearchResponse,
-        join: JoinRequest => JoinResponse
+        search: SearchRequest => SearchResponse
     }
 }
 
@@ -218,6 +289,7 @@ pub struct Server {
     pub running: Arc<AtomicUsize>,
     pub grouped: Grouped,
     pub combined: Combined,
+    pub joined: Joins,
 }
 
 pub async fn serve(mode: Mode) -> Server {
@@ -225,14 +297,16 @@ pub async fn serve(mode: Mode) -> Server {
     let address = listener.local_addr().unwrap().to_string();
     let (calls, running) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (grouped, combined) = (Grouped::default(), Combined::default());
+    let joined = Joins::default();
     let fake = Fake {
         mode,
         calls: calls.clone(),
         running: running.clone(),
         grouped: grouped.clone(),
         combined: combined.clone(),
+        joined: joined.clone(),
     };
     let served = tonic::transport::Server::builder().add_service(CorankServiceServer::new(fake));
     tokio::spawn(served.serve_with_incoming(TcpListenerStream::new(listener)));
-    Server { address, calls, running, grouped, combined }
+    Server { address, calls, running, grouped, combined, joined }
 }

@@ -1,6 +1,7 @@
 //! Calls of a server of the test, which answers as it is told.
 
 mod fake;
+mod joins;
 
 use std::{sync::atomic::Ordering, time::Duration};
 
