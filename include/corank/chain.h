@@ -16,14 +16,16 @@
 
 #include "corank/columns.h"
 #include "corank/groups.h"
+#include "corank/join.h"
 #include "corank/operators.h"
 #include "corank/sets.h"
 
 namespace corank::client {
 
 /// One operator of a chain.
-using AnyRequest = std::variant<SortRequest, ColumnSortRequest, MergeRequest, ExpandRequest, MoveRequest, GatherRequest,
-                                ScatterRequest, LoadBalanceRequest, SearchRequest, GroupRequest, CombineSetsRequest>;
+using AnyRequest =
+    std::variant<SortRequest, ColumnSortRequest, MergeRequest, ExpandRequest, MoveRequest, GatherRequest,
+                 ScatterRequest, LoadBalanceRequest, SearchRequest, GroupRequest, CombineSetsRequest, JoinRequest>;
 
 /// The results of one operator of a chain.
 struct OperatorResult {
@@ -45,8 +47,8 @@ inline ArrayView TemporaryView(std::string name, ElementType type, int64_t count
   return {type, {}, std::move(name), count, true};
 }
 
-/// The same of at most `most` elements: a result of a GroupRequest or a CombineSetsRequest, or what later operators
-/// made of it.
+/// The same of at most `most` elements: a result of a GroupRequest, a CombineSetsRequest or a JoinRequest, or what
+/// later operators made of it.
 inline ArrayView TemporaryViewUpTo(std::string name, ElementType type, int64_t most) {
   ArrayView view = TemporaryView(std::move(name), type, most);
   view.is_bound = true;

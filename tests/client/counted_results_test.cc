@@ -150,5 +150,39 @@ TEST_P(ClientOnServer, AChainGoesOnWithCombinedSets) {
   EXPECT_THAT(*ToVector<int64_t>((*results)[2].arrays[0]), ElementsAre(4));
 }
 
+TEST_P(ClientOnServer, AChainGoesOnWithJoinedRows) {
+  const std::vector<uint16_t> left = {3, 1, 7, 3}, right = {7, 3, 9, 3};
+  JoinRequest full;
+  full.kind = JoinKind::kFull;
+  full.left = ViewOf(left);
+  full.right = ViewOf(right);
+  full.left_rows_output = Temporary("left_rows");
+  JoinRequest again;
+  again.kind = JoinKind::kSemi;
+  again.left = TemporaryViewUpTo("left_rows", KeyType::kInt32, 8);
+  const std::vector<int32_t> wanted = {-1, 3};
+  again.right = ViewOf(wanted);
+  JoinRequest count = again;
+  count.kind = JoinKind::kAnti;
+  count.count_only = true;
+  const auto results = client_.Run({full, again, count});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].arrays[0].placed, 7);
+  EXPECT_THAT(*ToVector<int32_t>((*results)[0].arrays[1]), ElementsAre(1, 3, -1, 0, 1, 3, 2));
+  EXPECT_THAT(*ToVector<int32_t>((*results)[1].arrays[0]), ElementsAre(4, 5, 6));
+  EXPECT_THAT(*ToVector<int64_t>((*results)[2].arrays[0]), ElementsAre(4));
+}
+
+TEST_P(ClientOnServer, AChainWithTooManyRowsFails) {
+  const std::vector<uint16_t> many(50, 7);
+  JoinRequest join;
+  join.left = join.right = ViewOf(many);
+  EXPECT_EQ(NeededRows(client_.Run({join}).status()), 2500);
+  join.max_rows = 2500;
+  const auto results = client_.Run({join});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].arrays[0].count(), 2500);
+}
+
 }  // namespace
 }  // namespace corank::client

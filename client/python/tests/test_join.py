@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import oracles
 import pytest
-from fake_server import FakeServer
 from oracles import KEY_TYPES, random_keys
 
 import corank
 from corank import aio
+from corank._join import _room
 from corank.testing import LocalServer
 
 KINDS: tuple[Any, ...] = ("inner", "left", "right", "full", "semi", "anti")
@@ -104,7 +104,44 @@ def test_rows_stay_on_the_server(fake_client: corank.Client) -> None:
     np.testing.assert_array_equal(right.fetch(), [1, -1, 1])
 
 
-def test_a_chain_does_not_take_it(fake: FakeServer) -> None:
-    with corank.connect(fake.address) as client, client.chain() as chain:
-        assert not hasattr(chain, "join")
-        chain.sort([1])
+def test_a_chain_goes_on_with_rows(client: corank.Client) -> None:
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(0, 90, count).astype(np.int16) for count in (400, 300))
+    with client.chain() as chain:
+        distinct = chain.unique(b)
+        rows, others = chain.join(a, distinct, "left")
+        assert "? x int32" in repr(rows)
+        partners = chain.unique(others)
+        some = chain.join(a, distinct, "semi", right_sorted=True)
+        count = chain.count_join(distinct, a, "anti")
+        joined, _ = chain.join(b, b, max_rows=10_000)
+        rows_of_rows = chain.join(rows, some, "anti")
+    keys = np.unique(b)
+    found = oracles.join(a, keys, "int16", "left")
+    np.testing.assert_array_equal(partners.result(), np.unique(found[1]))
+    semi = oracles.join(a, keys, "int16", "semi")[0]
+    np.testing.assert_array_equal(rows_of_rows.result(), np.setdiff1d(found[0], semi))
+    np.testing.assert_array_equal(count.result(), [np.setdiff1d(keys, a).size])
+    np.testing.assert_array_equal(joined.result(), oracles.join(b, b, "int16", "inner")[0])
+    with pytest.raises(RuntimeError, match="stayed on the server"):
+        rows.result()
+
+
+def test_a_chain_with_too_many_rows_fails(corankd_client: corank.Client) -> None:
+    with pytest.raises(corank.InvalidArgument) as caught, corankd_client.chain() as chain:
+        chain.join(MANY, MANY)
+    assert (caught.value.reason, caught.value.rows) == ("TOO_MANY_ROWS", 2500)
+
+
+def test_results_have_room_for_the_rows_that_the_server_plans() -> None:
+    for left, right, max_rows, rooms in (
+        (5, 3, None, (8, 8, 8, 8, 5, 5)),
+        (5, 3, 100, (15, 15, 15, 15, 5, 5)),
+        (5, 3, 4, (4, 4, 4, 4, 4, 4)),
+        (5, 0, None, (0, 5, 0, 5, 5, 5)),
+        (0, 3, None, (0, 0, 3, 3, 0, 0)),
+        (None, 3, None, (None, None, None, None, None, None)),
+        (5, None, None, (None, None, None, None, 5, 5)),
+        (None, 3, 7, (7, 7, 7, 7, 7, 7)),
+    ):
+        assert tuple(_room(how, left, right, max_rows) for how in KINDS) == rooms

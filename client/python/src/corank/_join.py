@@ -33,12 +33,13 @@ _OF_LEFT_ONLY = ("semi", "anti")
 _NARROW = 2**31  # rows of a side from which on row numbers have 64 bits
 
 
-def _most(how: str, left: int, right: int) -> int:
-    """The most rows that a join of so many keys can have."""
-    if how in _OF_LEFT_ONLY:
-        return left
+def _room(how: str, left: int | None, right: int | None, max_rows: int | None) -> int | None:
+    """The rows for which the server makes room, of sides with at most so many keys; None: not known."""
+    if left is None or right is None:
+        return left if left is not None and how in _OF_LEFT_ONLY else max_rows
     alone = {"left": left, "right": right, "full": left + right}.get(how, 0)
-    return max(left * right, alone)
+    most = left if how in _OF_LEFT_ONLY else max(left * right, alone)
+    return min(most, left + right if max_rows is None else max_rows)
 
 
 def _task(
@@ -57,11 +58,10 @@ def _task(
     if count_only:
         outputs = [Output("count", request, "count_destination", np.dtype("<i8"), 1)]
         return Task("Join", "join", request, parts, outputs, join.JoinResponse, lambda results: number(results[0]))
-    counts = [part.header.count for part in parts]
     if max_rows is not None:
         request.max_rows = max_rows
-    room = min(sum(counts) if max_rows is None else max_rows, _most(how, *counts))
-    row_dtype = np.dtype("<i4" if max(counts) < _NARROW else "<i8")
+    room = _room(how, parts[0].most, parts[1].most, max_rows)
+    row_dtype = np.dtype("<i4" if max(part.most or 0 for part in parts) < _NARROW else "<i8")
     names = ("left_rows",) if how in _OF_LEFT_ONLY else ("left_rows", "right_rows")
     outputs = [Output(name, request, f"{name}_destination", row_dtype, None, most=room) for name in names]
     task = Task("Join", "join", request, parts, outputs, join.JoinResponse, one if len(names) == 1 else pair)
@@ -77,7 +77,7 @@ def _task(
 
 
 class JoinOperators(Operators[A]):
-    """Joins of keys; a chain does not take them."""
+    """Joins of keys. Only the answer tells how many rows the result has."""
 
     def join(
         self,
@@ -103,7 +103,7 @@ class JoinOperators(Operators[A]):
             right_sorted: the right ascends, which saves the server a sort; it checks that.
             max_rows: the most rows that the result may have; more are InvalidArgument with reason "TOO_MANY_ROWS", and
                 the error's `rows` is their number. None: any number. The server then makes room for m + n rows; if
-                there are more, the client calls a second time, unless out= is given.
+                there are more, the client calls a second time, unless out= is given; a chain fails instead.
             dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             **options: see CallOptions. Arrays of out= have as many elements as the result has rows; give that number
                 as max_rows too, such as that of `count_join`.

@@ -32,6 +32,11 @@ class ArrayOperators(
 
 
 class PendingOperators(
-    OrderedOperators[Any], RankOperators[Any], GroupOperators[Any], SetOperators[Any], IntervalOperators[Any]
+    OrderedOperators[Any],
+    RankOperators[Any],
+    GroupOperators[Any],
+    SetOperators[Any],
+    JoinOperators[Any],
+    IntervalOperators[Any],
 ):
     """Operators that return Pendings."""

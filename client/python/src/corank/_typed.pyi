@@ -1482,6 +1482,43 @@ class PendingOperators(Operators[Pending]):
         out: Any = None,
         keep: str | Sequence[str] | None = None,
     ) -> Pending: ...
+    @overload
+    def join(
+        self,
+        left: Input,
+        right: Input,
+        how: PairJoin = "inner",
+        *,
+        right_sorted: bool = False,
+        max_rows: int | None = None,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: Sequence[str] | None = None,
+    ) -> tuple[Pending, Pending]: ...
+    @overload
+    def join(
+        self,
+        left: Input,
+        right: Input,
+        how: LeftJoin,
+        *,
+        right_sorted: bool = False,
+        max_rows: int | None = None,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    def count_join(
+        self,
+        left: Input,
+        right: Input,
+        how: JoinKind = "inner",
+        *,
+        right_sorted: bool = False,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
 
 class _PendingGroups(NamedTuple):
     """The Groups of a chain."""

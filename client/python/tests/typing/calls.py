@@ -96,6 +96,9 @@ def right(client: corank.Client, x: Floats, y: NDArray[np.int8], stored: corank.
             tuple[corank.Pending, corank.Pending],
         )
         assert_type(chain.count_sets(x, x, "union"), corank.Pending)
+        assert_type(chain.join(chain.sort(x), x, "full", max_rows=7), tuple[corank.Pending, corank.Pending])
+        assert_type(chain.join(x, x, "semi", keep="a"), corank.Pending)
+        assert_type(chain.count_join(x, x, "left"), corank.Pending)
     kept: list[corank.Stats] = []
     client.sort(x, on_stats=kept.append, priority="high", place="stream", progress=False, request_id=None)
     corank.connect("h:1", retries=0, tls_ca="ca.pem", token=None)
