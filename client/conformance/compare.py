@@ -41,6 +41,8 @@ def _error_mismatch(expected: Mapping[str, Any], answer: Mapping[str, Any]) -> s
         return f"reason {error['reason']!r}, expected {expected['reason']!r}: {error['message']}"
     if "retry_after_s" in expected and not _is_near(error["retry_after_s"], expected["retry_after_s"]):
         return f"retry_after_s {error['retry_after_s']}, expected {expected['retry_after_s']}"
+    if "rows" in expected and error.get("rows") != expected["rows"]:
+        return f"rows {error.get('rows')}, expected {expected['rows']}"
     if "request_id" in expected and error["request_id"] != expected["request_id"]:
         return f"request_id {error['request_id']!r}, expected {expected['request_id']!r}"
     return ""

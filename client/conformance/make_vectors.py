@@ -23,7 +23,9 @@ import error_vectors
 import fault_vectors
 import group_vectors
 import interval_vectors
+import join_vectors
 import kept_vectors
+import large_joins
 import large_vectors
 import operator_vectors
 import set_vectors
@@ -48,10 +50,12 @@ def files() -> dict[str, list[Vector]]:
         ],
         "group": list(group_vectors.every()),
         "sets": list(set_vectors.every()),
+        "join": list(join_vectors.every()),
         "large": [
             *large_vectors.larger(),
             *large_vectors.groups(),
             *large_vectors.sets(),
+            *large_joins.every(),
             *large_vectors.many_chunks(),
             *large_vectors.progress(),
             *large_vectors.shared_memory(),

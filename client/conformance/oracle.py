@@ -191,6 +191,27 @@ def combine(left: Array, right: Array, operation: str, descending: bool) -> list
     return found
 
 
+def join(left: Array, right: Array, kind: str) -> list[tuple[int, int]]:
+    """The rows of a join, as pairs of row numbers; -1: no partner, or a row of the left alone."""
+    classes: dict[tuple[bool, float | int], list[int]] = {}
+    for at, item in enumerate(right.items):
+        classes.setdefault(rank(right.type, item, False), []).append(at)
+    found: list[tuple[int, int]] = []
+    alone = set(range(len(right.items)))
+    for at, item in enumerate(left.items):
+        partners = classes.get(rank(left.type, item, False), [])
+        alone.difference_update(partners)
+        if kind in ("semi", "anti"):
+            found += [(at, -1)] if bool(partners) == (kind == "semi") else []
+        elif partners:
+            found += [(at, partner) for partner in partners]
+        elif kind in ("left", "full"):
+            found.append((at, -1))
+    if kind in ("right", "full"):
+        found += [(-1, at) for at in sorted(alone)]
+    return found
+
+
 def sums(values: Array, members: Sequence[Sequence[int]]) -> Array:
     """The sum of the values of each group, in 64 bits."""
     totals = [[value_of(values.type, values.items[at]) for at in group] for group in members]

@@ -316,6 +316,7 @@ Json ErrorJson(const absl::Status& status) {
   Set(error, "message", std::string(status.message()));
   (*error.mutable_fields())["retry_after_s"].set_null_value(google::protobuf::NULL_VALUE);
   if (const auto delay = client::RetryDelay(status)) Set(error, "retry_after_s", absl::ToDoubleSeconds(*delay));
+  if (const auto rows = client::NeededRows(status)) Set(error, "rows", static_cast<double>(*rows));
   return error;
 }
 

@@ -174,6 +174,22 @@ void ReadCombineSets(const Json& arguments, Reader& reader, Operator& made) {
   made.request = std::move(request);
 }
 
+void ReadJoin(const Json& arguments, Reader& reader, Operator& made) {
+  static const auto* const kinds = new std::vector<std::string>{"inner", "left", "right", "full", "semi", "anti"};
+  client::JoinRequest request;
+  const auto kind = std::find(kinds->begin(), kinds->end(), Text(arguments, "kind")) - kinds->begin();
+  request.kind = static_cast<client::JoinKind>(kind);
+  request.left = reader.View("left");
+  request.right = reader.View("right");
+  request.right_sorted = Flag(arguments, "right_sorted");
+  request.count_only = Flag(arguments, "count_only");
+  if (Find(arguments, "max_rows") != nullptr) request.max_rows = Number(arguments, "max_rows");
+  made.results = {request.count_only ? "count" : "left_rows"};
+  const bool is_left_only = request.kind == client::JoinKind::kSemi || request.kind == client::JoinKind::kAnti;
+  if (!request.count_only && !is_left_only) made.results.emplace_back("right_rows");
+  made.request = std::move(request);
+}
+
 // The Output of a result of each request.
 client::Output* OutputOf(client::SortRequest& request, const std::string& name) {
   return name == "keys" ? &request.keys_output : name == "values" ? &request.values_output : &request.indices_output;
@@ -200,6 +216,11 @@ client::Output* OutputOf(client::GroupRequest& request, const std::string& name)
 }
 client::Output* OutputOf(client::CombineSetsRequest& request, const std::string& name) {
   return name == "keys" ? &request.keys_output : name == "values" ? &request.values_output : &request.count_output;
+}
+client::Output* OutputOf(client::JoinRequest& request, const std::string& name) {
+  return name == "left_rows"    ? &request.left_rows_output
+         : name == "right_rows" ? &request.right_rows_output
+                                : &request.count_output;
 }
 template <typename Request>
 client::Output* OutputOf(Request& request, const std::string& /*name*/) {
@@ -275,6 +296,15 @@ struct Calling {
     }
     return answer;
   }
+  absl::StatusOr<Answer> operator()(const client::JoinRequest& request) const {
+    auto result = client.Join(request, options);
+    if (!result.ok()) return result.status();
+    Answer answer{{}, result->stats, ""};
+    for (auto* const array : {&result->left_rows, &result->right_rows, &result->count}) {
+      Add(std::move(*array), answer.arrays);
+    }
+    return answer;
+  }
   absl::StatusOr<Answer> operator()(const client::ExpandRequest& request) const {
     return One(client.ExpandIntervals(request, options));
   }
@@ -344,6 +374,8 @@ Operator OperatorOf(const Json& call, Storage& storage) {
     ReadGroup(arguments, reader, made);
   } else if (name == "combine_sets") {
     ReadCombineSets(arguments, reader, made);
+  } else if (name == "join") {
+    ReadJoin(arguments, reader, made);
   } else {
     client::SearchRequest request;
     request.order = OrderOf(arguments);

@@ -217,6 +217,14 @@ class Operators:
         names = ["keys", "values"] if "left_values" in given else ["keys"]
         return names, self._call("combine_sets", *sides, **given, **keep)
 
+    def _join(self, given: Json, keep: Json) -> Any:
+        sides = [given.pop(name) for name in ("left", "right", "kind")]
+        if given.pop("count_only", False):
+            count = self._call("count_join", *sides, **given, **keep)
+            return ["count"], np.array([count], np.int64) if isinstance(count, int) else count
+        names = ["left_rows"] if sides[-1] in ("semi", "anti") else ["left_rows", "right_rows"]
+        return names, self._call("join", *sides, **given, **keep)
+
 
 class Driver:
     """The commands."""
@@ -386,6 +394,8 @@ def failure(error: corank.CorankError) -> Json:
     found["field"] = getattr(error, "field", "")
     found["retry_after_s"] = getattr(error, "retry_after", None)
     found["request_id"] = error.request_id
+    if error.rows is not None:
+        found["rows"] = error.rows
     return found
 
 
