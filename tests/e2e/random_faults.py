@@ -94,6 +94,21 @@ def _bad_sets(draw: Draw, operation: Operation, fields: dict[str, Elements]) -> 
     return _unsorted(draw, operation, draw.one(("left", "right")))
 
 
+def _bad_join(draw: Draw, operation: Operation) -> Fault | None:
+    """A kind that does not exist, a right side in no order, or room for too few rows."""
+    way, request = int(draw.rng.integers(0, 3)), operation.request
+    if way == 0:
+        request.kind = 77
+        return Fault(INVALID, "kind")
+    if way == 1 and request.right_sorted:
+        return _unsorted(draw, operation, "right")
+    if request.count_only:
+        request.max_rows = 1
+    else:
+        request.max_rows = len(operation.results[0].elements.data) - 1  # -1 is no number of rows
+    return Fault(INVALID, "max_rows")
+
+
 def spoil(draw: Draw, operation: Operation) -> bool:
     """Makes an operation wrong in one way and sets its `fault`; returns False if that way does not apply."""
     fields = {each.field: each.elements for each in operation.inputs}
@@ -111,6 +126,8 @@ def spoil(draw: Draw, operation: Operation) -> bool:
         fault = _bad_group(draw, operation, fields)
     elif operation.kind == "combine_sets":
         fault = _bad_sets(draw, operation, fields)
+    elif operation.kind == "join":
+        fault = _bad_join(draw, operation)
     elif way == 2 and operation.kind == "merge":
         operation.inputs = operation.inputs[:1]
         fault = Fault(INVALID, "keys")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import random_intervals
+import random_joins
 import random_operators
 import random_sets
 from corank.v1 import array_pb2 as a
@@ -31,6 +32,7 @@ OPERATORS = (
     random_intervals.load_balance,
     random_sets.group,
     random_sets.combine_sets,
+    random_joins.join,
 )
 LARGE = (random_operators.plain_sort, random_operators.plain_sort, random_intervals.merge, random_operators.sort)
 """Operators whose arrays all lie in one kind of place and may exceed the device memory of a stream."""
@@ -322,7 +324,7 @@ class Planner:
     @staticmethod
     def _room(operation: Operation, result: Result) -> int:
         """The size that a result's place needs. For the first of some strings: at most the size of all of them; for
-        groups and sets: that of the longest result.
+        groups, sets and joins: that of the longest result.
         """
         like = [each.elements.data.nbytes for each in operation.inputs if each.field == result.field]
         is_limited = operation.kind == "sort" and operation.request.HasField("limit")

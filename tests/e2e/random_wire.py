@@ -14,6 +14,7 @@ import numpy as np
 from corank.v1 import array_pb2 as a
 from corank.v1 import corank_service_pb2 as service
 from corank.v1 import group_pb2 as group
+from corank.v1 import join_pb2 as join
 from corank.v1 import memory_service_pb2 as memory
 from corank.v1 import operators_pb2 as o
 from corank.v1 import sets_pb2 as sets
@@ -42,6 +43,7 @@ METHODS: dict[str, tuple[str, Any]] = {
     "search": ("Search", o.SearchResponse),
     "group": ("Group", group.GroupResponse),
     "combine_sets": ("CombineSets", sets.CombineSetsResponse),
+    "join": ("Join", join.JoinResponse),
 }
 
 
