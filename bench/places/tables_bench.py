@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Times sorts of tables with the Python client, from table to table, beside polars and pandas.
+"""Times sorts and joins of tables with the Python client, from table to table, beside polars and pandas.
 
     bench/places/tables_bench.py --corankd build/bin/corankd --out bench/results/cpu/tables.json
 
-Each library sorts its own table, and the client sorts the same one: by an int64 key, and by an int64 of few values and
-then a string. The client also sorts the keys with the only other column beside them, which is what a sort that let
-narrow rows travel would do. All works of a case take turns; each answer of the first round is checked.
+Each library sorts its own table, and the client sorts the same one: by an int64 key, and by an int64 of few values
+and then a string. By the same keys, polars and the client join each table with a quarter of its rows. The client also
+sorts the keys with the only other column beside them, which is what a sort that let narrow rows travel would do. All
+works of a case take turns; each answer of the first round is checked.
 """
 
 from __future__ import annotations
@@ -60,9 +61,28 @@ def tables(rows: int) -> dict[str, tuple[Any, list[str], str, str]]:
     }
 
 
-def cases(client: corank.Client, rows: int) -> list[Case]:
-    """A sort that the benchmark times."""
+def joins(client: corank.Client, rows: int) -> list[Case]:
+    """Inner joins of each table with a quarter of its rows, beside polars."""
     out = []
+    for name, (table, keys, type_, distribution) in tables(rows).items():
+        left = polars.from_arrow(table)
+        right = left.sample(max(1, rows // 4), seed=1).rename({"row": "other"})
+
+        def by_polars(left: Any = left, right: Any = right, on: list[str] = keys) -> Any:
+            return left.join(right, on=on, maintain_order="left_right")
+
+        def ours(left: Any = left, right: Any = right, on: list[str] = keys) -> Any:
+            return client.join_by(left, right, on)
+
+        row = f"join_by {name}, polars"
+        number = lambda t: np.stack([t["row"].to_numpy(), t["other"].to_numpy()])  # noqa: E731
+        out.append(Case(row, type_, distribution, ours, "polars", by_polars, number))
+    return out
+
+
+def cases(client: corank.Client, rows: int) -> list[Case]:
+    """The sorts and joins that the benchmark times."""
+    out = joins(client, rows)
     for name, (table, keys, type_, distribution) in tables(rows).items():
         of_polars, of_pandas = polars.from_arrow(table), table.to_pandas()
 

@@ -13,6 +13,8 @@ pa = pytest.importorskip("pyarrow")
 
 from table_cases import OF_POLARS, column, plain  # noqa: E402
 
+from corank import _table_joins as joins  # noqa: E402
+
 KEY_TYPES = [type_ for type_ in OF_POLARS if not (pa.types.is_dictionary(type_) or pa.types.is_binary(type_))]
 HOWS = ["inner", "left", "right", "full", "semi", "anti"]
 
@@ -157,6 +159,27 @@ def test_keys_of_two_widths_join(any_client: corank.Client) -> None:
     left, right = pa.table({"k": pa.array([1, 300], pa.int16())}), pa.table({"k": [300, 2**40], "r": [1, 2]})
     assert any_client.join_by(left, right, "k").to_pydict() == {"k": [300], "r": [1]}
     assert any_client.join_by(left, right, "k", how="full")["k"].to_pylist() == [1, 300, 2**40]
+
+
+def test_keys_that_fill_64_bits_leave_room_for_nulls(any_client: corank.Client) -> None:
+    ends = [-(2**63), 2**63 - 1, 0]
+    table = pa.table({"a": pa.array([None] * 3, pa.int8()), "b": pa.array(ends, pa.int64())})
+    for nulls_equal, expected in ((True, ends), (False, [])):
+        assert any_client.join_by(table, table, ["a", "b"], nulls_equal=nulls_equal)["b"].to_pylist() == expected
+    left = any_client.join_by(table, table.append_column("r", [[1, 2, 3]]), ["a", "b"], how="full")
+    assert left["r"].to_pylist() == [None, None, None, 1, 2, 3]
+
+
+def test_a_join_may_have_at_most_so_many_rows(any_client: corank.Client) -> None:
+    tables = [pa.table({"k": [1] * 10, name: range(10)}) for name in "lr"]
+
+    def joined(most_rows: int) -> Any:
+        calls: Any = any_client
+        return joins.join_by(calls, tables[0], tables[1], "k", None, None, "inner", "_right", None, most_rows)
+
+    assert joined(100).num_rows == 100
+    with pytest.raises(corank.InvalidArgument, match=r"^join_by: the result has 100 rows, and there is room for 99;"):
+        joined(99)
 
 
 def test_wrong_joins_say_what_to_change(any_client: corank.Client) -> None:

@@ -297,6 +297,8 @@ class Packer:
     def __init__(self, of: Iterator[Digit]) -> None:
         self._left = of
         self._next: list[Digit] = []
+        self.is_done = False
+        """Whether no digit is left, so that equal keys of the last level are of equal rows."""
 
     def _take(self) -> Digit | None:
         return self._next.pop(0) if self._next else next(self._left, None)
@@ -333,6 +335,7 @@ class Packer:
                 packed = groups.astype(np.uint64)
             packed = codes if packed is None else (packed << np.uint64(bits)) | codes
             used += bits
+        self.is_done = digit is None
         return None if packed is None else packed.astype(np.min_scalar_type((1 << used) - 1))
 
 

@@ -1,56 +1,23 @@
-"""Joins of tables: the server sorts the keys of both sides together, and equal keys lie side by side."""
+"""Joins of tables: the server joins the keys of both sides, and this process takes the rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from corank._errors import InvalidArgument
 from corank._frames import Library, Rows, check_columns, key_table, library_of
-from corank._key_digits import Order
-from corank._table_order import sort_groups
+from corank._key_digits import Order, direct_keys
+from corank._table_order import row_codes
 from corank._table_sorts import names_of, of_one_schema, order_by
 from corank._typed import ArrayOperators
 
-HOWS = ("inner", "left", "right", "full", "semi", "anti")
-
-
-class _Side(NamedTuple):
-    """The rows of one side, in terms of the groups of equal keys."""
-
-    group_of: Rows
-    """The group of each row; -1: its key is null and equals none."""
-    rows: Rows
-    """The rows that are in groups, group after group."""
-    counts: Rows
-    """Rows of each group."""
-
-    def matches(self, other: _Side, keep: bool) -> tuple[Rows, Rows]:
-        """The pairs of rows of this side and the other, in the order of this side and then of the other.
-
-        With `keep`, a row without a match is there once, beside -1.
-        """
-        counts = other.counts_of(self)
-        repeats = np.maximum(counts, 1) if keep else counts
-        mine = np.repeat(np.arange(counts.size), repeats)
-        begins = (np.cumsum(other.counts) - other.counts)[self.group_of]
-        within = np.arange(mine.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-        places = np.repeat(begins, repeats) + within
-        if not keep:
-            return mine, other.rows[places]
-        has_match = np.repeat(counts > 0, repeats)
-        others = np.full(mine.size, -1)
-        others[has_match] = other.rows[places[has_match]]
-        return mine, others
-
-    def counts_of(self, other: _Side) -> Rows:
-        """How many rows of this side each row of the other matches."""
-        if not self.counts.size:
-            return np.zeros(other.group_of.size, np.intp)
-        return np.where(other.group_of < 0, 0, self.counts[other.group_of])
+_OF_LEFT_ONLY = ("semi", "anti")
+HOWS = ("inner", "left", "right", "full", *_OF_LEFT_ONLY)
 
 
 def null_rows(keys: Any, order: Order) -> Any:
@@ -65,44 +32,52 @@ def null_rows(keys: Any, order: Order) -> Any:
     return found if found is not None and found.any() else None
 
 
-def _sides(client: ArrayOperators, left: Any, right: Any, order: Order, nulls_equal: bool) -> tuple[_Side, _Side]:
-    both = pa.concat_tables([left, right])
-    rows, starts = sort_groups(client, both, order, {})
-    group_of = np.empty(rows.size, np.intp)
-    group_of[rows] = np.repeat(np.arange(starts.size), np.diff(starts, append=rows.size))
-    is_null = None if nulls_equal else null_rows(both, order)
-    if is_null is not None:
-        group_of[is_null] = -1
-        rows = rows[~is_null[rows]]
-    is_left = rows < left.num_rows
+def _codes(
+    client: ArrayOperators, left: Any, right: Any, order: Order, nulls_equal: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The keys of both sides as arrays for the server's Join; a null that equals none has a number of its own side."""
+    is_null = [None if nulls_equal else null_rows(keys, order) for keys in (left, right)]
+    has_null = any(each is not None for each in is_null)
+    if len(order.keys) == 1 and not has_null:
+        direct = [direct_keys(keys.column(0), False, "last", "greatest") for keys in (left, right)]
+        if direct[0] is not None and direct[1] is not None:
+            return direct[0], direct[1]
+    codes = row_codes(client, pa.concat_tables([left, right]), order, {})
+    if has_null:
+        if codes.dtype == np.uint64 and int(codes.max()) > np.iinfo(np.uint64).max - 2:
+            codes = np.unique(codes, return_inverse=True)[1].reshape(-1)
+        none = int(codes.max()) + 1
+        codes = codes.astype(np.promote_types(codes.dtype, np.min_scalar_type(none + 1)))
+    sides = codes[: left.num_rows], codes[left.num_rows :]
+    for at, (side, nulls) in enumerate(zip(sides, is_null)):
+        if nulls is not None:
+            side[nulls] = none + at
+    return sides
 
-    def side(of_rows: Rows, ordered: Rows) -> _Side:
-        return _Side(of_rows, ordered, np.bincount(of_rows[of_rows >= 0], minlength=starts.size))
 
-    return (
-        side(group_of[: left.num_rows], rows[is_left]),
-        side(group_of[left.num_rows :], rows[~is_left] - left.num_rows),
-    )
+def _pairs(
+    client: ArrayOperators, left: NDArray[Any], right: NDArray[Any], how: Any, most_rows: int | None
+) -> tuple[Rows, Rows]:
+    """The rows of both sides that the result is of; -1: no row. Those of "semi" and "anti" have no right.
 
-
-def _pairs(left: _Side, right: _Side, how: str) -> tuple[Rows, Rows]:
-    """The rows of both sides that the result is of; -1: no row."""
+    Raises:
+        InvalidArgument: they would be more than `most_rows`.
+    """
     if how == "right":
-        of_right, of_left = right.matches(left, keep=True)
+        of_right, of_left = _pairs(client, right, left, "left", most_rows)
         return of_left, of_right
-    of_left, of_right = left.matches(right, keep=how != "inner")
-    if how == "full":
-        alone = np.flatnonzero(left.counts_of(right) == 0)
-        of_left = np.concatenate([of_left, np.full(alone.size, -1)])
-        of_right = np.concatenate([of_right, alone])
-    return of_left, of_right
-
-
-def _count(left: _Side, right: _Side, how: str) -> int:
-    """The rows that `_pairs` has."""
-    counts = left.counts_of(right) if how == "right" else right.counts_of(left)
-    alone = int((left.counts_of(right) == 0).sum()) if how == "full" else 0
-    return int((counts if how == "inner" else np.maximum(counts, 1)).sum()) + alone
+    # The server makes room for max_rows, so the first call asks for few.
+    room = None if most_rows is None else min(most_rows, left.size + right.size)
+    try:
+        found: Any = client.join(left, right, how, max_rows=room)
+    except InvalidArgument as error:
+        if error.reason != "TOO_MANY_ROWS" or error.rows is None or most_rows is None:
+            raise
+        if error.rows > most_rows:
+            rows = f"join_by: the result has {error.rows:,} rows, and there is room for {most_rows:,}"
+            raise InvalidArgument(f"{rows}; join fewer rows at a time", request_id=error.request_id) from None
+        found = client.join(left, right, how, max_rows=error.rows)
+    return found if how not in _OF_LEFT_ONLY else (found, found[:0])
 
 
 def _key_names(on: Any, left_on: Any, right_on: Any) -> tuple[list[Any], list[Any]]:
@@ -134,7 +109,7 @@ def join_by(
     """The joined table.
 
     Raises:
-        InvalidArgument: it would have more than `most_rows` rows; this is known before it takes their memory.
+        InvalidArgument: it would have more than `most_rows` rows; the server knows before it makes their numbers.
     """
     if how not in HOWS:
         raise InvalidArgument(f"how: {how!r} is none of {', '.join(map(repr, HOWS))}", field="how")
@@ -151,15 +126,10 @@ def join_by(
     keys = of_one_schema("right_on" if on is None else "on", keys, right_names)
     order = order_by(library, left_names, False, "last", None)
     equal = library.joins_nulls if nulls_equal is None else bool(nulls_equal)
-    left_side, right_side = _sides(client, keys[0], keys[1], order, equal)
-    if how in ("semi", "anti"):
-        return library.take(left, np.flatnonzero((right_side.counts_of(left_side) > 0) == (how == "semi")))
-    names = _renamed(library, left, right, right_names, suffix)
-    rows = _count(left_side, right_side, how)
-    if most_rows is not None and rows > most_rows:
-        text = f"join_by: the result has {rows:,} rows, and there is room for {most_rows:,}; join fewer rows at a time"
-        raise InvalidArgument(text)
-    of_left, of_right = _pairs(left_side, right_side, how)
+    names = {} if how in _OF_LEFT_ONLY else _renamed(library, left, right, right_names, suffix)
+    of_left, of_right = _pairs(client, *_codes(client, keys[0], keys[1], order, equal), how, most_rows)
+    if how in _OF_LEFT_ONLY:
+        return library.take(left, of_left)
     return _built(library, left, right, dict(zip(left_names, right_names)), names, of_left, of_right)
 
 

@@ -8,7 +8,7 @@ keys are, and most keys need one level.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Callable
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from corank._arrow_rows import take_rows
 from corank._errors import InvalidArgument
-from corank._key_digits import Digit, Order, Packer, digits, direct_keys
+from corank._key_digits import Order, Packer, digits, direct_keys
 from corank._options import InfoOptions
 from corank._typed import ArrayOperators
 
@@ -39,7 +39,7 @@ def sort_order(
         return found
     if limit is not None and limit < table.num_rows:
         return _first_rows(client, table, order, options, limit)
-    return _refined(digits(table, order), np.array([0, table.num_rows]), _sorts(client, options))
+    return _refined(Packer(digits(table, order)), np.array([0, table.num_rows]), _sorts(client, options))
 
 
 def sort_groups(client: ArrayOperators, table: Any, order: Order, options: InfoOptions) -> tuple[Rows, Rows]:
@@ -51,8 +51,23 @@ def sort_groups(client: ArrayOperators, table: Any, order: Order, options: InfoO
         heads[:1] = True
         np.not_equal(ordered[1:], ordered[:-1], out=heads[1:])
     else:
-        rows = _refined(digits(table, order), np.array([0, table.num_rows]), _sorts(client, options), heads)
+        rows = _refined(Packer(digits(table, order)), np.array([0, table.num_rows]), _sorts(client, options), heads)
     return rows, np.flatnonzero(heads)
+
+
+def row_codes(client: ArrayOperators, table: Any, order: Order, options: InfoOptions) -> NDArray[Any]:
+    """An unsigned number for each row of a table, equal for rows that are equal and for no others."""
+    packer = Packer(digits(table, order))
+    codes = packer.keys(None, None, 1) if table.num_rows else None
+    if codes is None:
+        return np.zeros(table.num_rows, np.uint8)
+    if packer.is_done:
+        return np.asarray(codes)
+    heads = np.zeros(table.num_rows, np.bool_)
+    rows = _refined(packer, np.array([0, table.num_rows]), _sorts(client, options), heads, codes)
+    numbers = np.empty(table.num_rows, np.min_scalar_type(table.num_rows))
+    numbers[rows] = np.cumsum(heads, dtype=numbers.dtype)
+    return numbers
 
 
 def _direct(table: Any, order: Order) -> NDArray[Any] | None:
@@ -81,7 +96,7 @@ def _first_rows(client: ArrayOperators, table: Any, order: Order, options: InfoO
     if rows.size == limit and bool((ordered[1:] != ordered[:-1]).all()):
         return positions
     few = take_rows(table.select(list(order.keys)), rows)
-    found: Rows = rows[_refined(digits(few, order), np.array([0, rows.size]), _sorts(client, options))[:limit]]
+    found: Rows = rows[_refined(Packer(digits(few, order)), np.array([0, rows.size]), _sorts(client, options))[:limit]]
     return found
 
 
@@ -121,15 +136,20 @@ def merge_order(client: ArrayOperators, tables: Sequence[Any], order: Order, opt
         return merged([each for each in direct if each is not None], full, np.arange(ends[-1]))[1]
     direction = False
     keys_only = pa.concat_tables([table.select(list(order.keys)) for table in tables])
-    return _refined(digits(keys_only, order), ends, arrange)
+    return _refined(Packer(digits(keys_only, order)), ends, arrange)
 
 
 def _refined(
-    of: Iterator[Digit], ends: NDArray[Any], arrange: _Arrange, heads: NDArray[np.bool_] | None = None
+    packer: Packer,
+    ends: NDArray[Any],
+    arrange: _Arrange,
+    heads: NDArray[np.bool_] | None = None,
+    first: NDArray[Any] | None = None,
 ) -> Rows:
     """The rows in order. Rows of one run, which ends[i]:ends[i + 1] is, need no arranging if there are several runs.
 
-    If there is one run, it sets `heads` where a row differs from the one before it.
+    If there is one run, it sets `heads` where a row differs from the one before it. `first` are the keys of the first
+    level if the packer made them already.
     """
     count = int(ends[-1])
     out: Rows = np.arange(count)
@@ -138,11 +158,14 @@ def _refined(
     if count < 2:
         return out
     run_of = None if len(ends) <= 2 else np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-    packer = Packer(of)
     rows: Rows = out
     places: Any = slice(None)  # where the rows of this level belong in `out`
     groups, group_count = None, 1
-    while (keys := packer.keys(None if groups is None else rows, groups, group_count)) is not None:
+    while True:
+        keys = packer.keys(None if groups is None else rows, groups, group_count) if first is None else first
+        first = None
+        if keys is None:
+            break
         ordered, arranged = arrange(keys, rows)
         out[places] = arranged
         same = ordered[1:] == ordered[:-1]
