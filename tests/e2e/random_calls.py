@@ -223,7 +223,7 @@ class Case(Planner):
             for operation in plan.operations
         )
         is_large = plan.device_bytes > self._most * 3 // 4 or (8 * one > self._most and not plan.unary)  # and workspace
-        too_large = "keeps for one request|one request may take|device memory"
+        too_large = "keeps for one request|one request may (have|take)|device memory"
         if error.code == INVALID and is_large and re.search(too_large, str(error)):
             self._counts["too large"] += 1
         else:

@@ -229,7 +229,13 @@ def _algorithm(draw: Draw, count: int) -> Any:
     return int(draw.rng.integers(0, 5 if count < 20_000 else 4))
 
 
-_OUTPUTS: tuple[Any, ...] = (0, o.SORT_OUTPUT_KEYS, o.SORT_OUTPUT_INDICES, o.SORT_OUTPUT_KEYS_AND_INDICES)
+_OUTPUTS: tuple[Any, ...] = (
+    0,
+    o.SORT_OUTPUT_KEYS,
+    o.SORT_OUTPUT_INDICES,
+    o.SORT_OUTPUT_KEYS_AND_INDICES,
+    o.SORT_OUTPUT_RANKS,
+)
 _ALGORITHMS = ("auto", "auto", "mergesort", "radix", "odd-even-mergesort")
 
 
@@ -375,9 +381,9 @@ def sort_columns(draw: Draw) -> Operation:
         request.limit = int(draw.one((0, 1, rows // 2, rows + 1)))
         options["limit"] = request.limit
         order = order[: request.limit]
-    mode = int(draw.rng.integers(0, 4))
+    mode = int(draw.rng.integers(0, 4 if "limit" in options else 5))
     request.output = _OUTPUTS[mode]
-    for at, column in enumerate(columns if mode != 2 else []):
+    for at, column in enumerate(columns if mode not in (2, 4) else []):
         path = f"key_columns[{at}]"
         if isinstance(column, list):
             data, offsets = _joined([column[row] for row in order.tolist()])
@@ -387,7 +393,10 @@ def sort_columns(draw: Draw) -> Operation:
             operation.answer(f"{path}.data", f"{path}.data_destination", Elements(column.type, column.data[order]))
         if (mask := masks[at]) is not None:
             operation.answer(f"{path}.validity", f"{path}.validity_destination", _validity(mask[order]))
-    if mode >= 2:
+    if mode == 4:
+        dense = np.unique(np.stack(ranks, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+        operation.answer("ranks", "ranks_destination", indices(dense))
+    elif mode >= 2:
         operation.answer("indices", "indices_destination", indices(order))
     elif draw.chance(0.4):
         values, where = draw.some_records(rows)
@@ -406,6 +415,8 @@ def sort_columns(draw: Draw) -> Operation:
             at += 1 if column is None else 2
         if mode == 2:
             return client.argsort_columns(keys, index_dtype=None, **options, **more)
+        if mode == 4:
+            return client.rank_columns(keys, index_dtype=None, **options, **more)
         if not has_values:
             return tuple(client.sort_columns(keys, **options, **more))
         found, values = client.sort_columns(keys, values=arrays[-1], **options, **more)
