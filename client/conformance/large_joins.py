@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from large_vectors import Elements, Vector, call, digest, hashed, ramp
+from large_vectors import Elements, call, digest, hashed, ramp
+from operator_vectors import Vector
 
 
 def every() -> Iterator[Vector]:
