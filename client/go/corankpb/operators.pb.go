@@ -247,7 +247,7 @@ const (
 	SortOutput_SORT_OUTPUT_KEYS_AND_INDICES SortOutput = 3
 	// Only the dense rank of each row, in the order of the input: ranks[i] is the number of distinct rows that come
 	// before row i in the sorted order. Equal rows have equal ranks, so ranks can be the keys of Join, Group, Merge and
-	// Search in place of several columns. Needs `key_columns`; not allowed with `values` and `limit`.
+	// Search in place of several columns. Needs `key_columns`; not allowed with `values` or `limit`.
 	SortOutput_SORT_OUTPUT_RANKS SortOutput = 4
 )
 
@@ -797,11 +797,11 @@ func (x *RequestStats) GetDevices() int32 {
 }
 
 // One column of a key. The types of `data` and `offsets` decide what a row is and how rows compare:
-//   - Numbers: `data` is ELEMENT_TYPE_INT8 to ELEMENT_TYPE_FLOAT64, without `offsets`. Rows compare as keys do.
+//   - Numbers: `data` is ELEMENT_TYPE_INT8 to ELEMENT_TYPE_FLOAT64, without `offsets`. Rows compare as `keys` do.
 //   - Byte strings of fixed width, 1 to 256 bytes: `data` is ELEMENT_TYPE_RECORD, without `offsets`. Rows compare as
 //     unsigned bytes, from the first byte on (memcmp).
 //   - Byte strings of variable length: `data` is ELEMENT_TYPE_UINT8 and holds all strings one after the other; `offsets`
-//     is set. Rows compare as unsigned bytes; a string comes before its extensions (std::string).
+//     is set. Rows compare as unsigned bytes; a prefix comes before longer strings (std::string).
 type KeyColumn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The rows, one after the other. Required.
@@ -809,23 +809,23 @@ type KeyColumn struct {
 	// Set for byte strings of variable length only. INT64, one more than there are rows: string i is data[offsets[i],
 	// offsets[i+1]). The first offset is 0, the last one is the number of bytes, and offsets never decrease.
 	Offsets *Array `protobuf:"bytes,2,opt,name=offsets,proto3,oneof" json:"offsets,omitempty"`
-	// The direction in this column. Default: ascending. Descending is the exact reverse: extensions come before their
-	// prefix.
+	// The direction in this column. Default: ascending. Descending order reverses the comparison: longer strings come
+	// before their prefix.
 	Order SortOrder `protobuf:"varint,3,opt,name=order,proto3,enum=corank.v1.SortOrder" json:"order,omitempty"`
-	// The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`, or, with a `limit`
-	// below the number of rows, for the lesser of these and `limit` times the bytes of the longest string: the server
+	// The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`. With a `limit`
+	// below the number of rows, they need the smaller of that size and `limit` times the longest string. The server
 	// checks the room before it knows the result. If `offsets` is a stream, it checks for all bytes of `data` first.
 	DataDestination *Destination `protobuf:"bytes,4,opt,name=data_destination,json=dataDestination,proto3" json:"data_destination,omitempty"`
 	// The destination of the offsets of the sorted strings. Default: inline.
 	OffsetsDestination *Destination `protobuf:"bytes,5,opt,name=offsets_destination,json=offsetsDestination,proto3" json:"offsets_destination,omitempty"`
 	// Set if rows may be null. UINT8, a bitmap as in Apache Arrow: row i is null if bit i % 8 of byte i / 8 is 0, where
-	// bit 0 is the least significant one. One byte for each 8 rows, or part of 8; bits after the last row mean nothing.
+	// bit 0 is the least significant one. The bitmap has ceil(rows / 8) bytes; bits after the last row have no meaning.
 	// Null rows are equal, whatever `data` holds for them. A null string still has offsets. Default: no row is null.
 	Validity *Array `protobuf:"bytes,6,opt,name=validity,proto3,oneof" json:"validity,omitempty"`
 	// The end of the order at which null rows lie. Default: last.
 	Nulls NullOrder `protobuf:"varint,7,opt,name=nulls,proto3,enum=corank.v1.NullOrder" json:"nulls,omitempty"`
-	// The place of NaNs. `nulls` decides it too, also without `validity`: with NAN_ORDER_AS_NULLS, for instance, NaNs lie
-	// where nulls would. Without effect unless rows are floating-point numbers. Default: greater than all numbers.
+	// The place of NaNs. It can depend on `nulls`, even without `validity`: with NAN_ORDER_AS_NULLS, for instance, NaNs
+	// lie where nulls would. It has no effect unless rows are floating-point numbers. Default: greater than all numbers.
 	Nans NanOrder `protobuf:"varint,8,opt,name=nans,proto3,enum=corank.v1.NanOrder" json:"nans,omitempty"`
 	// The destination of the sorted validity. Default: inline. Not allowed without `validity`.
 	ValidityDestination *Destination `protobuf:"bytes,9,opt,name=validity_destination,json=validityDestination,proto3" json:"validity_destination,omitempty"`

@@ -279,11 +279,11 @@ pub struct RequestStats {
 }
 /// One column of a key. The types of `data` and `offsets` decide what a row is and how rows compare:
 ///
-/// * Numbers: `data` is ELEMENT_TYPE_INT8 to ELEMENT_TYPE_FLOAT64, without `offsets`. Rows compare as keys do.
+/// * Numbers: `data` is ELEMENT_TYPE_INT8 to ELEMENT_TYPE_FLOAT64, without `offsets`. Rows compare as `keys` do.
 /// * Byte strings of fixed width, 1 to 256 bytes: `data` is ELEMENT_TYPE_RECORD, without `offsets`. Rows compare as
 ///   unsigned bytes, from the first byte on (memcmp).
 /// * Byte strings of variable length: `data` is ELEMENT_TYPE_UINT8 and holds all strings one after the other; `offsets`
-///   is set. Rows compare as unsigned bytes; a string comes before its extensions (std::string).
+///   is set. Rows compare as unsigned bytes; a prefix comes before longer strings (std::string).
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct KeyColumn {
     /// The rows, one after the other. Required.
@@ -293,12 +293,12 @@ pub struct KeyColumn {
     /// offsets\[i+1\]). The first offset is 0, the last one is the number of bytes, and offsets never decrease.
     #[prost(message, optional, tag = "2")]
     pub offsets: ::core::option::Option<Array>,
-    /// The direction in this column. Default: ascending. Descending is the exact reverse: extensions come before their
-    /// prefix.
+    /// The direction in this column. Default: ascending. Descending order reverses the comparison: longer strings come
+    /// before their prefix.
     #[prost(enumeration = "SortOrder", tag = "3")]
     pub order: i32,
-    /// The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`, or, with a `limit`
-    /// below the number of rows, for the lesser of these and `limit` times the bytes of the longest string: the server
+    /// The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`. With a `limit`
+    /// below the number of rows, they need the smaller of that size and `limit` times the longest string. The server
     /// checks the room before it knows the result. If `offsets` is a stream, it checks for all bytes of `data` first.
     #[prost(message, optional, tag = "4")]
     pub data_destination: ::core::option::Option<Destination>,
@@ -306,15 +306,15 @@ pub struct KeyColumn {
     #[prost(message, optional, tag = "5")]
     pub offsets_destination: ::core::option::Option<Destination>,
     /// Set if rows may be null. UINT8, a bitmap as in Apache Arrow: row i is null if bit i % 8 of byte i / 8 is 0, where
-    /// bit 0 is the least significant one. One byte for each 8 rows, or part of 8; bits after the last row mean nothing.
+    /// bit 0 is the least significant one. The bitmap has ceil(rows / 8) bytes; bits after the last row have no meaning.
     /// Null rows are equal, whatever `data` holds for them. A null string still has offsets. Default: no row is null.
     #[prost(message, optional, tag = "6")]
     pub validity: ::core::option::Option<Array>,
     /// The end of the order at which null rows lie. Default: last.
     #[prost(enumeration = "NullOrder", tag = "7")]
     pub nulls: i32,
-    /// The place of NaNs. `nulls` decides it too, also without `validity`: with NAN_ORDER_AS_NULLS, for instance, NaNs lie
-    /// where nulls would. Without effect unless rows are floating-point numbers. Default: greater than all numbers.
+    /// The place of NaNs. It can depend on `nulls`, even without `validity`: with NAN_ORDER_AS_NULLS, for instance, NaNs
+    /// lie where nulls would. It has no effect unless rows are floating-point numbers. Default: greater than all numbers.
     #[prost(enumeration = "NanOrder", tag = "8")]
     pub nans: i32,
     /// The destination of the sorted validity. Default: inline. Not allowed without `validity`.
@@ -838,7 +838,7 @@ pub enum SortOutput {
     KeysAndIndices = 3,
     /// Only the dense rank of each row, in the order of the input: ranks\[i\] is the number of distinct rows that come
     /// before row i in the sorted order. Equal rows have equal ranks, so ranks can be the keys of Join, Group, Merge and
-    /// Search in place of several columns. Needs `key_columns`; not allowed with `values` and `limit`.
+    /// Search in place of several columns. Needs `key_columns`; not allowed with `values` or `limit`.
     Ranks = 4,
 }
 impl SortOutput {
@@ -1207,20 +1207,20 @@ impl GroupOutput {
 }
 /// Joins two arrays of keys: finds the rows of both sides that have equal keys.
 ///
-/// Keys are equal as in Sort: all NaNs are one key, and -0.0 equals +0.0. The keys may be in any order, and may occur
-/// several times on both sides: where a key occurs a times on the left and b times on the right, it has a * b pairs.
+/// Keys compare as in Sort: all NaNs are equal, and -0.0 equals +0.0. Keys may be in any order and may repeat on both
+/// sides: a key that occurs a times on the left and b times on the right makes a * b pairs.
 ///
-/// The order of the result is defined: the rows of the left in their order, and for each its partners in their order on
-/// the right; then, for RIGHT and FULL, the rows of the right without a partner in their order. Row numbers count from 0
-/// and are signed: INT32 if both sides have fewer than 2^31 keys, otherwise INT64. A missing partner has the number -1.
+/// Rows follow the order of the left, and the partners of each row follow the order of the right. For RIGHT and FULL,
+/// the rows of the right without a partner come last, in their order. Row numbers start at 0 and are signed: INT32 if
+/// both sides have fewer than 2^31 keys, otherwise INT64. -1 stands for a missing partner.
 ///
-/// Only the run finds the number of rows, so the response has it as the `count` of its arrays. Until then the server
-/// plans for max_rows, or for fewer if two sides of these lengths can never have as many. A range in shared memory or
-/// GPU memory must have room for them, and an inline result of that length must fit into max_response_bytes. The server
-/// writes the rows of the result only. A kept result takes the memory of the planned rows.
+/// The server learns the number of rows only when it runs the join; Array.count of the results says it. Before that, the
+/// server plans for max_rows, or for fewer if two sides of these lengths can never make as many. A range in shared
+/// memory or GPU memory must have room for the planned rows. An inline result of the planned rows must fit into
+/// max_response_bytes. The server writes only the actual rows, but a kept result occupies memory for the planned rows.
 ///
-/// A join with more rows fails: INVALID_ARGUMENT with the reason TOO_MANY_ROWS, whose metadata `rows` has the number. A
-/// call with that number as max_rows succeeds.
+/// A join with more than max_rows rows fails with INVALID_ARGUMENT and the reason TOO_MANY_ROWS. The reason's metadata
+/// `rows` holds the number of rows; a retry needs at least that number as max_rows.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct JoinRequest {
     /// Required.
@@ -1229,18 +1229,18 @@ pub struct JoinRequest {
     /// The keys of the left side. The server does not sort them. Required.
     #[prost(message, optional, tag = "2")]
     pub left: ::core::option::Option<Array>,
-    /// The keys of the right side; of the type of `left`. Required.
+    /// The keys of the right side, of the same type as `left`. Required.
     #[prost(message, optional, tag = "3")]
     pub right: ::core::option::Option<Array>,
-    /// Whether the keys of the right side ascend, so that the server need not sort them. The server checks it; unsorted
-    /// keys are INVALID_ARGUMENT.
+    /// Whether the keys of the right side are in ascending order, so that the server need not sort them. The server checks
+    /// the order; unsorted keys are INVALID_ARGUMENT.
     #[prost(bool, tag = "4")]
     pub right_sorted: bool,
-    /// The most rows that the result may have, 0 or more. Default: the number of keys of both sides. Not allowed with
-    /// count_only.
+    /// The maximum number of rows in the result, 0 or more. Default: the number of keys of both sides together. Not
+    /// allowed with count_only.
     #[prost(int64, optional, tag = "5")]
     pub max_rows: ::core::option::Option<i64>,
-    /// Whether to return the number of rows in place of the rows. Numbers above 2^62 - 1 are given as 2^62 - 1.
+    /// Whether to return only the number of rows. The server caps this number at 2^62 - 1.
     #[prost(bool, tag = "6")]
     pub count_only: bool,
     /// The destination of the row numbers of the left side. Default: inline.
@@ -1262,17 +1262,17 @@ pub struct JoinResponse {
     /// The row numbers of the left side. Unset with count_only.
     #[prost(message, optional, tag = "1")]
     pub left_rows: ::core::option::Option<Array>,
-    /// The row numbers of the right side; as many as of the left. Unset with count_only and for SEMI and ANTI.
+    /// The row numbers of the right side, as many as in `left_rows`. Unset with count_only and for SEMI and ANTI.
     #[prost(message, optional, tag = "2")]
     pub right_rows: ::core::option::Option<Array>,
-    /// The number of rows: one INT64. Set with count_only alone.
+    /// The number of rows: one INT64. Set only with count_only.
     #[prost(message, optional, tag = "3")]
     pub count: ::core::option::Option<Array>,
     /// Time and memory that the request took.
     #[prost(message, optional, tag = "4")]
     pub stats: ::core::option::Option<RequestStats>,
 }
-/// Which rows a join has. Partners are rows of both sides with equal keys.
+/// The rows that a join returns. Partners are rows of the two sides with equal keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum JoinKind {

@@ -15,7 +15,7 @@ export const protobufFileName = "corank/v1/join.proto";
 
 /** Request and response of Join. The rules at the head of operators.proto hold here too. */
 
-/** Which rows a join has. Partners are rows of both sides with equal keys. */
+/** The rows that a join returns. Partners are rows of the two sides with equal keys. */
 export enum JoinKind {
   /** JOIN_KIND_UNSPECIFIED - Not a kind. The server refuses it with INVALID_ARGUMENT. */
   JOIN_KIND_UNSPECIFIED = 0,
@@ -36,20 +36,20 @@ export enum JoinKind {
 /**
  * Joins two arrays of keys: finds the rows of both sides that have equal keys.
  *
- * Keys are equal as in Sort: all NaNs are one key, and -0.0 equals +0.0. The keys may be in any order, and may occur
- * several times on both sides: where a key occurs a times on the left and b times on the right, it has a * b pairs.
+ * Keys compare as in Sort: all NaNs are equal, and -0.0 equals +0.0. Keys may be in any order and may repeat on both
+ * sides: a key that occurs a times on the left and b times on the right makes a * b pairs.
  *
- * The order of the result is defined: the rows of the left in their order, and for each its partners in their order on
- * the right; then, for RIGHT and FULL, the rows of the right without a partner in their order. Row numbers count from 0
- * and are signed: INT32 if both sides have fewer than 2^31 keys, otherwise INT64. A missing partner has the number -1.
+ * Rows follow the order of the left, and the partners of each row follow the order of the right. For RIGHT and FULL,
+ * the rows of the right without a partner come last, in their order. Row numbers start at 0 and are signed: INT32 if
+ * both sides have fewer than 2^31 keys, otherwise INT64. -1 stands for a missing partner.
  *
- * Only the run finds the number of rows, so the response has it as the `count` of its arrays. Until then the server
- * plans for max_rows, or for fewer if two sides of these lengths can never have as many. A range in shared memory or
- * GPU memory must have room for them, and an inline result of that length must fit into max_response_bytes. The server
- * writes the rows of the result only. A kept result takes the memory of the planned rows.
+ * The server learns the number of rows only when it runs the join; Array.count of the results says it. Before that, the
+ * server plans for max_rows, or for fewer if two sides of these lengths can never make as many. A range in shared
+ * memory or GPU memory must have room for the planned rows. An inline result of the planned rows must fit into
+ * max_response_bytes. The server writes only the actual rows, but a kept result occupies memory for the planned rows.
  *
- * A join with more rows fails: INVALID_ARGUMENT with the reason TOO_MANY_ROWS, whose metadata `rows` has the number. A
- * call with that number as max_rows succeeds.
+ * A join with more than max_rows rows fails with INVALID_ARGUMENT and the reason TOO_MANY_ROWS. The reason's metadata
+ * `rows` holds the number of rows; a retry needs at least that number as max_rows.
  */
 export interface JoinRequest {
   /** Required. */
@@ -58,23 +58,23 @@ export interface JoinRequest {
   left:
     | Array
     | undefined;
-  /** The keys of the right side; of the type of `left`. Required. */
+  /** The keys of the right side, of the same type as `left`. Required. */
   right:
     | Array
     | undefined;
   /**
-   * Whether the keys of the right side ascend, so that the server need not sort them. The server checks it; unsorted
-   * keys are INVALID_ARGUMENT.
+   * Whether the keys of the right side are in ascending order, so that the server need not sort them. The server checks
+   * the order; unsorted keys are INVALID_ARGUMENT.
    */
   rightSorted: boolean;
   /**
-   * The most rows that the result may have, 0 or more. Default: the number of keys of both sides. Not allowed with
-   * count_only.
+   * The maximum number of rows in the result, 0 or more. Default: the number of keys of both sides together. Not
+   * allowed with count_only.
    */
   maxRows?:
     | number
     | undefined;
-  /** Whether to return the number of rows in place of the rows. Numbers above 2^62 - 1 are given as 2^62 - 1. */
+  /** Whether to return only the number of rows. The server caps this number at 2^62 - 1. */
   countOnly: boolean;
   /** The destination of the row numbers of the left side. Default: inline. */
   leftRowsDestination:
@@ -98,11 +98,11 @@ export interface JoinResponse {
   leftRows?:
     | Array
     | undefined;
-  /** The row numbers of the right side; as many as of the left. Unset with count_only and for SEMI and ANTI. */
+  /** The row numbers of the right side, as many as in `left_rows`. Unset with count_only and for SEMI and ANTI. */
   rightRows?:
     | Array
     | undefined;
-  /** The number of rows: one INT64. Set with count_only alone. */
+  /** The number of rows: one INT64. Set only with count_only. */
   count?:
     | Array
     | undefined;
