@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corank import _conversion as conversion
+from corank._arrow_columns import ArrowColumn, arrow_column, is_arrow
 from corank._conversion import Keys
-from corank._elements import MAX_RECORD_BYTES, Dlpack, OnGpu, RemoteArray, whole
+from corank._elements import MAX_RECORD_BYTES, TYPES, Dlpack, OnGpu, RemoteArray, whole
 from corank._errors import Internal, InvalidArgument
 from corank._nulls import NAN_ORDERS, NULL_ORDERS, Nullable, NullForm, nulls_of, validity_of
 from corank._options import choice
@@ -59,6 +60,7 @@ class Column(NamedTuple):
     is_shifted: bool  # of dates and times; see Keys
     text: Text | None  # of an array of NumPy's strings
     null_form: NullForm | None  # of a column that may have nulls
+    arrow: ArrowColumn | None = None
 
 
 def _strings(path: str, strings: Sequence[Any], kind: type[Any]) -> list[OutgoingArray]:
@@ -146,6 +148,8 @@ def columns_request(
 
 
 def _column(path: str, given: KeyColumn, message: operators.KeyColumn, limit: int | None) -> Column:
+    if is_arrow(given):
+        return _arrow_column(path, given, message, limit)
     column, mask, null_form = nulls_of(path, given)
     kind = None
     if isinstance(column, (list, tuple)):
@@ -183,6 +187,30 @@ def _column(path: str, given: KeyColumn, message: operators.KeyColumn, limit: in
     return Column(whole_part, outputs, rows, strings, is_shifted, text, null_form)
 
 
+def _arrow_column(path: str, given: Any, message: operators.KeyColumn, limit: int | None) -> Column:
+    found = arrow_column(path, given)
+    bitmap, int64 = array_pb2.ELEMENT_TYPE_UINT8, array_pb2.ELEMENT_TYPE_INT64
+    if found.data.dtype.kind == "V":
+        data, dtype = conversion.values("data", found.data)
+    else:
+        dtype = found.data.dtype
+        data = conversion.outgoing("data", found.data, TYPES[dtype.name])
+    rows = len(found.data) if found.offsets is None else len(found.offsets) - 1
+    count = rows if limit is None else max(0, min(limit, rows))
+    data_count = count if found.offsets is None else len(found.data) if count == rows else None
+    parts = [data]
+    outputs = [Output(f"{path}.data", message, "data_destination", dtype, data_count, element_type=data.header.type)]
+    if found.offsets is not None:
+        parts.append(conversion.outgoing("offsets", found.offsets, int64))
+        outputs.append(Output(f"{path}.offsets", message, "offsets_destination", np.dtype("<i8"), count + 1))
+    if found.validity is not None:
+        parts.append(conversion.outgoing("validity", found.validity, bitmap))
+        validity = Output(f"{path}.validity", message, "validity_destination", np.dtype(np.uint8), (count + 7) // 8)
+        outputs.append(validity)
+    whole_part = OutgoingMessage("key_columns", message, parts)
+    return Column(whole_part, outputs, rows, None, False, None, None, found)
+
+
 def unpack(data: NDArray[Any], offsets: NDArray[Any], kind: type[bytes] | type[str]) -> list[bytes] | list[str]:
     """The strings of a sorted column: string i is data[offsets[i]:offsets[i + 1]].
 
@@ -205,6 +233,8 @@ def sorted_columns(columns: Sequence[Column], results: Sequence[Any]) -> list[An
 def _sorted_column(column: Column, results: list[Any]) -> Any:
     if isinstance(results[0], RemoteArray):
         return results[0] if len(results) == 1 else tuple(results)
+    if column.arrow is not None:
+        return column.arrow.restored(results)
     found: Any = results[0]
     if column.strings is not None:
         found = unpack(found, results[1], column.strings)

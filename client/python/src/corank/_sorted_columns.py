@@ -43,7 +43,8 @@ class ColumnOperators(Operators[A]):
             columns: 1 to 16 columns of n rows. A column is an array as for `sort`; an array of byte strings of one
                 width (dtype "S" or "V"), compared byte by byte; or a list or tuple of bytes or of str, of any lengths,
                 compared as in Python. A column with nulls is a masked array of NumPy, a list or tuple of strings with
-                None among them, or corank.Nullable(values, mask).
+                None among them, corank.Nullable(values, mask), or an array of pyarrow, which travels as it is in
+                memory: numbers, bools, dates, times, strings or binaries, with or without nulls.
             values: shape (n,), one value for each row, as for `sort`.
             descending: greatest first, in all columns or, as a sequence, in each.
             nulls: the end of the order at which nulls lie, also of a descending column: "last" or "first". One for all

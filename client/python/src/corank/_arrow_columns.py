@@ -1,0 +1,131 @@
+"""Key columns of Arrow as they are in memory: values, offsets and the bitmap of their nulls, without copies.
+
+pyarrow is not imported unless a column is of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class ArrowColumn(NamedTuple):
+    """A column of Arrow on its way out."""
+
+    data: NDArray[Any]
+    """Numbers, records, or the bytes of all strings."""
+    offsets: NDArray[np.int64] | None
+    """Where each string begins and the last one ends; None: the rows have one width."""
+    validity: NDArray[np.uint8] | None
+    """The bitmap of the rows that are not null; None: no row is null."""
+    restored: Callable[[Sequence[Any]], Any]
+    """Makes a column of the given type of sorted data, offsets and validity, as far as there are any."""
+
+
+def is_arrow(column: Any) -> bool:
+    """Whether it is an Array or a ChunkedArray of pyarrow."""
+    return type(column).__module__.partition(".")[0] == "pyarrow" and hasattr(column, "null_count")
+
+
+def arrow_column(path: str, given: Any) -> ArrowColumn:
+    """A column of pyarrow.
+
+    Raises:
+        TypeError: its type has no order that the server knows.
+    """
+    import pyarrow as pa
+
+    array = given.combine_chunks() if isinstance(given, pa.ChunkedArray) else given
+    if isinstance(array, pa.ChunkedArray):  # strings of more than 2 GiB
+        wide = pa.large_string() if pa.types.is_string(given.type) else pa.large_binary()
+        array = given.cast(wide).combine_chunks()
+    if isinstance(array.type, pa.BaseExtensionType):
+        array = array.storage
+    travels = _travelling(path, array.type)
+    if travels != array.type:
+        array = array.view(travels) if _is_time(array.type) else array.cast(travels)
+    validity = _bitmap(array)
+    offsets = None
+    if pa.types.is_large_binary(travels):
+        offsets, data = _strings(array)
+    else:
+        width = travels.byte_width
+        dtype = np.dtype(f"V{width}") if pa.types.is_fixed_size_binary(travels) else np.dtype(travels.to_pandas_dtype())
+        data = _elements(array.buffers()[1], dtype, array.offset, len(array))
+
+    def restored(results: Sequence[Any]) -> Any:
+        left = list(results)
+        sorted_data = left.pop(0)
+        parts = [sorted_data] if offsets is None else [left.pop(0), sorted_data]
+        rows = len(parts[0]) - (offsets is not None)
+        buffers = [pa.py_buffer(np.ascontiguousarray(part).view(np.uint8)) for part in (*left, *parts)]
+        made = pa.Array.from_buffers(travels, rows, buffers if left else [None, *buffers])
+        storage = given.type.storage_type if isinstance(given.type, pa.BaseExtensionType) else given.type
+        if storage != travels:
+            made = made.view(storage) if _is_time(storage) else made.cast(storage)
+        if storage != given.type:
+            made = given.type.wrap_array(made)
+        return pa.chunked_array([made], given.type) if isinstance(given, pa.ChunkedArray) else made
+
+    return ArrowColumn(data, offsets, validity, restored)
+
+
+def _is_time(type_: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_temporal(type_)) and not pa.types.is_interval(type_)
+
+
+def _travelling(path: str, type_: Any) -> Any:
+    """The type as which the elements of a type travel."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_boolean(type_):
+        return pa.uint8()
+    if types.is_integer(type_) or types.is_floating(type_):
+        return type_
+    if _is_time(type_):
+        return pa.int32() if type_.bit_width == 32 else pa.int64()
+    if types.is_fixed_size_binary(type_) and 1 <= type_.byte_width <= 256:
+        return type_
+    views = (getattr(types, "is_string_view", None), getattr(types, "is_binary_view", None))
+    plain = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    if any(check is not None and check(type_) for check in (*plain, *views)):
+        return pa.large_binary()
+    if types.is_dictionary(type_):
+        raise TypeError(f"{path}: is {type_}; pass column.dictionary_decode(), or a table to `sort_by`")
+    raise TypeError(f"{path}: is {type_}; columns are numbers, bools, dates, times, strings and binaries")
+
+
+def _elements(buffer: Any, dtype: np.dtype[Any], offset: int, count: int) -> NDArray[Any]:
+    if buffer is None or count == 0:
+        return np.zeros(count, dtype)
+    return np.frombuffer(buffer, dtype, count, offset * dtype.itemsize)
+
+
+def _strings(array: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    _, offset_buffer, data_buffer = array.buffers()
+    if len(array) == 0:
+        return np.zeros(1, np.int64), np.zeros(0, np.uint8)
+    offsets = _elements(offset_buffer, np.dtype(np.int64), array.offset, len(array) + 1)
+    first, last = int(offsets[0]), int(offsets[-1])
+    data = _elements(data_buffer, np.dtype(np.uint8), first, last - first)
+    return offsets - first if first else offsets, data
+
+
+def _bitmap(array: Any) -> NDArray[np.uint8] | None:
+    """The validity; a copy only if it begins within a byte."""
+    rows = len(array)
+    if array.null_count == 0:
+        return None
+    begin, shift = divmod(array.offset, 8)
+    found = np.frombuffer(array.buffers()[0], np.uint8, (shift + rows + 7) // 8, begin)
+    return (
+        found
+        if shift == 0
+        else np.packbits(np.unpackbits(found, bitorder="little")[shift : shift + rows], bitorder="little")
+    )

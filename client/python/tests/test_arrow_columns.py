@@ -1,0 +1,87 @@
+"""sort_columns of arrays of pyarrow: every type, nulls, slices and chunks, and what travels without a copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import corank
+from corank._columns import Order, columns_request
+from corank.v1 import operators_pb2 as operators
+
+pa = pytest.importorskip("pyarrow")
+
+from table_cases import TYPES, column  # noqa: E402
+
+from corank._arrow_columns import arrow_column  # noqa: E402
+from corank._arrow_rows import take_column  # noqa: E402
+
+SORTED = [type_ for type_ in TYPES if not (pa.types.is_decimal(type_) or pa.types.is_dictionary(type_))]
+
+
+@pytest.fixture
+def server(corankd_client: corank.Client) -> corank.Client:
+    """The real server: the double takes no columns."""
+    return corankd_client
+
+
+@pytest.mark.parametrize("type_", SORTED, ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_every_type_comes_back_in_the_order_of_its_table(server: corank.Client, type_: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for rows in (0, 1, 7, 8, 9, 70):
+        whole = column(rng, type_, rows + 13, bool(seed))
+        array = whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
+        start = int(rng.integers(0, 13))
+        array = array.slice(start, rows)
+        for given in (array, pa.chunked_array([array.slice(0, rows // 2), array.slice(rows // 2)], type_)):
+            nulls: Any = "first" if rng.integers(2) else "last"
+            nan: Any = ["beside_null", "null", "greatest"][int(rng.integers(3))]
+            descending = bool(rng.integers(2))
+            (found,), order = server.sort_columns_with_indices([given], descending=descending, nulls=nulls, nan=nan)
+            table = pa.table({"k": given})
+            expected = server.argsort_by(table, "k", descending=descending, nulls=nulls, nan=nan)
+            np.testing.assert_array_equal(order, expected)
+            assert type(found) is type(given)
+            assert found.type == type_
+            # NaNs are one by one the same bits, which `equals` does not compare.
+            taken = take_column(given, order)
+            assert str(found.to_pylist()) == str(taken.to_pylist())
+            assert found.null_count == taken.null_count
+            (few,) = server.sort_columns([given], descending=descending, nulls=nulls, nan=nan, limit=5)
+            assert str(few.to_pylist()) == str(taken.to_pylist()[:5])
+
+
+def test_several_columns_of_arrow_and_numpy_sort_together(server: corank.Client) -> None:
+    names = pa.array(["b", None, "a", "b"])
+    found, values = server.sort_columns([names, np.array([2, 1, 3, 1])], values=[0, 1, 2, 3], nulls=["first", "last"])
+    assert found[0].to_pylist() == [None, "a", "b", "b"]
+    np.testing.assert_array_equal(found[1], [1, 3, 1, 2])
+    np.testing.assert_array_equal(values, [1, 2, 3, 0])
+
+
+def test_values_offsets_and_bitmaps_travel_where_they_lie() -> None:
+    numbers = pa.array([3, None, 1] * 8)
+    texts = pa.array(["a", None, "bc"] * 8, pa.large_string())
+    for array in (numbers, texts, numbers.slice(8), texts.slice(16)):
+        found = arrow_column("c", array)
+        buffers = [buffer for buffer in array.buffers() if buffer is not None]
+        for part in (found.validity, found.data):
+            assert part is not None
+            assert any(buffer.address <= part.ctypes.data < buffer.address + buffer.size for buffer in buffers)
+    assert arrow_column("c", pa.array([1, 2])).validity is None
+    shifted = arrow_column("c", numbers.slice(3, 9)).validity
+    assert shifted is not None
+    np.testing.assert_array_equal(np.unpackbits(shifted, bitorder="little")[:9], [1, 0, 1] * 3)
+
+
+def test_other_types_say_what_to_pass() -> None:
+    for array, text in (
+        (pa.array([[1]]), r"key_columns\[0\]: is list<.*>; columns are numbers, bools, dates, times, strings and bin"),
+        (pa.array(["a"]).dictionary_encode(), r"pass column.dictionary_decode\(\), or a table to `sort_by`"),
+        (pa.array([None]), "is null; columns are"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            columns_request([array], Order(), operators.SORT_ALGORITHM_AUTO, None)
