@@ -29,7 +29,7 @@ if(CORANK_CUDA)
   include(${PROJECT_SOURCE_DIR}/cmake/corankCudart.cmake)
   corank_kernel_archive(kernels
     OBJECTS corank_cuda_common corank_cuda_columns corank_cuda_group corank_cuda_intervals corank_cuda_join corank_cuda_merge corank_cuda_search
-      corank_cuda_sets corank_cuda_sort
+      corank_cuda_select corank_cuda_sets corank_cuda_sort
     PACKAGES corank::cudart)
   target_link_libraries(corank_kernels INTERFACE $<BUILD_INTERFACE:corank::cudart>)
 endif()

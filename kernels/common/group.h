@@ -15,6 +15,39 @@ constexpr KeyType SumType(KeyType value_type) {
   return IsSigned(value_type) ? KeyType::kInt64 : KeyType::kUint64;
 }
 
+/// The rank of keys that are equal.
+enum class RankMethod : uint8_t {
+  kAverage = 1,  // the mean of the positions of the equal keys, from 1. In doubles
+  kMin = 2,      // the least of these positions
+  kMax = 3,      // the greatest of them
+  kDense = 4,    // the number of the group, from 1
+  kOrdinal = 5,  // the position of the key itself, from 1
+};
+
+/// Bytes of a rank of `count` keys.
+constexpr int RankBytes(RankMethod method, int64_t count) {
+  return method == RankMethod::kAverage ? 8 : IndexBytes(count);
+}
+
+/// The rank, but for kAverage, of the key at a position of a group that lies at [begin, end), with `groups` before it.
+CORANK_HOST_DEVICE constexpr int64_t RankOf(RankMethod method, int64_t position, int64_t groups, int64_t begin,
+                                            int64_t end) {
+  switch (method) {
+    case RankMethod::kMin:
+      return begin + 1;
+    case RankMethod::kMax:
+      return end;
+    case RankMethod::kDense:
+      return groups + 1;
+    default:
+      return position + 1;
+  }
+}
+/// The mean of the ranks of a group.
+CORANK_HOST_DEVICE constexpr double AverageRank(int64_t begin, int64_t end) {
+  return static_cast<double>(begin + 1 + end) / 2;
+}
+
 /// Finds the groups of consecutive equal keys, and reduces the values of each. Keys that are sorted have one group for
 /// each distinct key. An output has room for `count` elements, and is null if the caller does not want it; the
 /// elements from GroupReport::groups on are unspecified.
@@ -39,6 +72,11 @@ struct GroupArgs {
   /// +0.0, and NaNs one NaN.
   void* minima_out = nullptr;
   void* maxima_out = nullptr;
+
+  RankMethod rank_method = RankMethod::kAverage;
+  /// The rank of each key, RankBytes(rank_method, count) bytes each: that of key i at indices[i] if there are indices.
+  /// Not with firsts_out.
+  void* ranks_out = nullptr;
 
   bool Reduces() const { return sums_out != nullptr || minima_out != nullptr || maxima_out != nullptr; }
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/common/key_order.h"
@@ -169,6 +170,28 @@ void WriteCountsAndFirsts(const GroupArgs& args, const Index* starts, int64_t gr
   }
 }
 
+template <typename Index, typename Rank>
+void WriteRanks(const GroupArgs& args, const Index* starts, const std::vector<int64_t>& before, Parallel& parallel) {
+  const auto* const indices = static_cast<const Index*>(args.indices);
+  auto* const ranks = static_cast<Rank*>(args.ranks_out);
+  const int64_t groups = before.back();
+  parallel.ForPieces(Pieces(args.count), [&](int64_t piece) {
+    const auto [begin, end] = PieceAt(piece, args.count);
+    int64_t next = before[static_cast<size_t>(piece)];  // the first group that begins after position i
+    for (int64_t i = begin; i < end; ++i) {
+      if (next < groups && static_cast<int64_t>(starts[next]) == i) ++next;
+      const auto first = static_cast<int64_t>(starts[next - 1]);
+      const int64_t last = next < groups ? static_cast<int64_t>(starts[next]) : args.count;
+      Rank& rank = ranks[indices == nullptr ? i : static_cast<int64_t>(indices[i])];
+      if constexpr (std::is_same_v<Rank, double>) {
+        rank = AverageRank(first, last);
+      } else {
+        rank = static_cast<Rank>(RankOf(args.rank_method, i, next - 1, first, last));
+      }
+    }
+  });
+}
+
 }  // namespace
 
 int64_t GroupWorkspaceBytes(const GroupArgs& args) {
@@ -197,6 +220,12 @@ void Group(const GroupArgs& args, void* workspace_bytes, Parallel& parallel, Gro
     if (report->unsorted >= 0) return;
     report->groups = before.back();
     WriteCountsAndFirsts(args, starts, report->groups, parallel);
+    if (args.ranks_out != nullptr && args.rank_method == RankMethod::kAverage) {
+      WriteRanks<Index, double>(args, starts, before, parallel);
+    } else if (args.ranks_out != nullptr) {
+      WithIndexType(RankBytes(args.rank_method, args.count),
+                    [&](auto rank) { WriteRanks<Index, decltype(rank)>(args, starts, before, parallel); });
+    }
     if (!args.Reduces()) return;
     const void* values = args.values;
     if (args.indices != nullptr) {

@@ -15,6 +15,7 @@
 #include "kernels/cpu/merge.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/search.h"
+#include "kernels/cpu/select.h"
 #include "kernels/cpu/sets.h"
 #include "kernels/cpu/sort.h"
 
@@ -73,6 +74,12 @@ std::errc Run(const GroupArgs& args, int threads, GroupReport* report) {
   return RunOn(
       threads, [&](int) { return GroupWorkspaceBytes(args); },
       [&](void* workspace, Parallel& parallel) { Group(args, workspace, parallel, report); });
+}
+
+std::errc Run(const SelectArgs& args, int threads, SelectReport* report) {
+  return RunOn(
+      threads, [&](int) { return SelectWorkspaceBytes(args); },
+      [&](void* workspace, Parallel& parallel) { Select(args, workspace, parallel, report); });
 }
 
 std::errc Run(const SetArgs& args, int threads, SetReport* report) {

@@ -7,6 +7,7 @@
 #include "kernels/common/group.h"
 #include "kernels/common/join.h"
 #include "kernels/common/operators.h"
+#include "kernels/common/select.h"
 #include "kernels/common/sets.h"
 
 namespace corank::cpu {
@@ -17,6 +18,7 @@ std::errc Run(const SortArgs& args, int threads, OperatorReport* report);
 std::errc Run(const MergeArgs& args, int threads, OperatorReport* report);
 std::errc Run(const SearchArgs& args, int threads, OperatorReport* report);
 std::errc Run(const GroupArgs& args, int threads, GroupReport* report);
+std::errc Run(const SelectArgs& args, int threads, SelectReport* report);
 std::errc Run(const SetArgs& args, int threads, SetReport* report);
 std::errc Run(const JoinArgs& args, int threads, JoinReport* report);
 std::errc Run(const ExpandArgs& args, int threads, OperatorReport* report);

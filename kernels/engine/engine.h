@@ -27,6 +27,7 @@
 #include "kernels/common/group.h"
 #include "kernels/common/join.h"
 #include "kernels/common/operators.h"
+#include "kernels/common/select.h"
 #include "kernels/common/sets.h"
 #include "kernels/common/types.h"
 
@@ -155,6 +156,7 @@ class EngineStream {
   virtual absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) = 0;
   virtual absl::Status Search(const SearchArgs& args, OperatorReport* report) = 0;
   virtual absl::Status Group(const GroupArgs& args, GroupReport* report) = 0;
+  virtual absl::Status Select(const SelectArgs& args, SelectReport* report) = 0;
   virtual absl::Status CombineSets(const SetArgs& args, SetReport* report) = 0;
   virtual absl::Status Join(const JoinArgs& args, JoinReport* report) = 0;
 
@@ -198,6 +200,7 @@ class Engine {
   virtual int64_t WorkspaceBytes(const LoadBalanceArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const SearchArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const GroupArgs& args) const = 0;
+  virtual int64_t WorkspaceBytes(const SelectArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const SetArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const JoinArgs& args) const = 0;
 };

@@ -64,6 +64,7 @@ class ForwardingStream : public EngineStream {
   }
   absl::Status Search(const SearchArgs& args, OperatorReport* report) override { return stream_->Search(args, report); }
   absl::Status Group(const GroupArgs& args, GroupReport* report) override { return stream_->Group(args, report); }
+  absl::Status Select(const SelectArgs& args, SelectReport* report) override { return stream_->Select(args, report); }
   absl::Status CombineSets(const SetArgs& args, SetReport* report) override {
     return stream_->CombineSets(args, report);
   }
@@ -103,6 +104,7 @@ class ForwardingEngine : public Engine {
   int64_t WorkspaceBytes(const LoadBalanceArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SearchArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const GroupArgs& args) const override { return engine_->WorkspaceBytes(args); }
+  int64_t WorkspaceBytes(const SelectArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SetArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const JoinArgs& args) const override { return engine_->WorkspaceBytes(args); }
 

@@ -117,6 +117,9 @@ class WatchedStream final : public ForwardingStream {
   absl::Status Group(const GroupArgs& args, GroupReport* report) override {
     return Start([&] { return ForwardingStream::Group(args, report); });
   }
+  absl::Status Select(const SelectArgs& args, SelectReport* report) override {
+    return Start([&] { return ForwardingStream::Select(args, report); });
+  }
   absl::Status CombineSets(const SetArgs& args, SetReport* report) override {
     return Start([&] { return ForwardingStream::CombineSets(args, report); });
   }

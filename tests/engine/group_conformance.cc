@@ -106,6 +106,28 @@ TEST_P(Group, WritesWhatIsWantedAlone) {
   }
 }
 
+TEST_P(Group, RanksSortedKeys) {
+  uint64_t seed = 0;
+  for (const int64_t count : kGroupSizes) {
+    for (const Distribution distribution : {Distribution::kUniform, Distribution::kAllEqual,
+                                            Distribution::kSixteenDistinct, Distribution::kSpecialFloats}) {
+      const auto method = static_cast<RankMethod>(1 + ++seed % 5);
+      SCOPED_TRACE(::testing::Message() << "count=" << count << " " << DistributionName(distribution)
+                                        << " method=" << static_cast<int>(method) << " seed=" << seed);
+      // Twice: with the ranks in the order of the sorted keys, and in that of the keys as they were.
+      const Order order = kBothOrders[seed % 2];
+      GroupCase test = Sorted(count, order, distribution, seed);
+      test.want_firsts = test.want_counts = false;
+      test.rank_method = method;
+      EXPECT_TRUE(harness().Group(test).outputs[6] == Ranks(method, test.type, order, test.keys)) << "ranks";
+      const Bytes keys = MakeKeys(test.type, distribution, count, seed);
+      test.indices = StableOrder(test.type, order, keys);
+      EXPECT_TRUE(harness().Group(test).outputs[6] == Ranks(method, test.type, order, keys)) << "ranks by indices";
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST_P(Group, ReportsTheFirstUnsortedIndex) {
   for (const Order order : kBothOrders) {
     GroupCase test = Sorted(100003, order, Distribution::kUniform, 3);

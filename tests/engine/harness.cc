@@ -20,6 +20,7 @@ Bytes AsBytes(const std::vector<int64_t>& numbers) {
 // What an operator must overwrite in its report.
 int32_t& Mark(OperatorReport& report) { return report.input; }
 int64_t& Mark(GroupReport& report) { return report.groups; }
+int64_t& Mark(SelectReport& report) { return report.selected; }
 int64_t& Mark(SetReport& report) { return report.count; }
 int64_t& Mark(JoinReport& report) { return report.rows; }
 
@@ -287,6 +288,48 @@ Outcome Harness::Search(const SearchCase& test) {
   return request.Run(&EngineStream::Search, args);
 }
 
+Outcome Harness::Select(const SelectCase& test) {
+  Request request(engine_, stream_.get());
+  SelectArgs args;
+  args.by = test.by;
+  args.negate = test.negate;
+  args.partition = test.partition;
+  args.count = static_cast<int64_t>(test.elements.size()) / test.element_bytes;
+  args.elements = request.Input(test.elements);
+  args.element_bytes = test.element_bytes;
+  args.values = request.Input(test.values);
+  args.value_bytes = test.value_bytes;
+  args.flags = static_cast<const uint8_t*>(request.Input(test.predicate));
+  args.positions = request.Numbers(test.positions);
+  args.position_count = static_cast<int64_t>(test.positions.size());
+  args.key_type = test.type;
+  args.comparison = test.comparison;
+  args.threshold = request.Input(test.threshold);
+  const int64_t index_bytes = IndexBytes(args.count - 1);
+  const auto output = [&](bool wanted, int64_t element_bytes) -> void* {
+    if (wanted) return request.Output(args.count * element_bytes);
+    request.NoOutput();
+    return nullptr;
+  };
+  args.elements_out = output(test.want_elements, test.element_bytes);
+  args.values_out = output(test.value_bytes > 0, test.value_bytes);
+  args.indices_out = output(test.want_indices, index_bytes);
+  args.count_out = static_cast<int64_t*>(request.Output(sizeof(int64_t)));
+  Outcome outcome = request.Run(&EngineStream::Select, args, &Outcome::select);
+  if (outcome.select.out_of_range < 0) {
+    EXPECT_EQ(outcome.outputs.back(), AsBytes({outcome.select.selected}));
+  }
+  outcome.outputs.pop_back();
+  const int64_t rows = test.partition ? args.count : outcome.select.selected;
+  EXPECT_LE(rows, args.count);
+  const int64_t widths[] = {test.element_bytes, test.value_bytes, index_bytes};
+  for (size_t i = 0; i < outcome.outputs.size(); ++i) {
+    Bytes& output = outcome.outputs[i];
+    output.resize(std::min(output.size(), static_cast<size_t>(rows * widths[i])));
+  }
+  return outcome;
+}
+
 Outcome Harness::CombineSets(const SetCase& test) {
   Request request(engine_, stream_.get());
   SetArgs args;
@@ -378,9 +421,11 @@ Outcome Harness::Group(const GroupCase& test) {
   args.sums_out = output(reduces, sizeof(int64_t));
   args.minima_out = output(reduces, KeyBytes(test.value_type));
   args.maxima_out = output(reduces, KeyBytes(test.value_type));
+  if (test.rank_method) args.rank_method = *test.rank_method;
+  args.ranks_out = output(test.rank_method.has_value(), RankBytes(args.rank_method, args.count));
   Outcome outcome = request.Run(&EngineStream::Group, args, &Outcome::group);
   EXPECT_LE(outcome.group.groups, args.count);
-  for (size_t i = 0; i < outcome.outputs.size(); ++i) {
+  for (size_t i = 0; i + 1 < outcome.outputs.size(); ++i) {
     Bytes& output = outcome.outputs[i];
     output.resize(std::min(output.size(), static_cast<size_t>(outcome.group.groups * widths[i])));
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,25 @@ struct GroupCase {
   std::vector<int64_t> indices;  // empty: none
   KeyType value_type = KeyType::kUint32;
   Bytes values;
+  std::optional<RankMethod> rank_method;  // unset: no ranks
+};
+
+/// `predicate`: one flag for each element, or a bitmap.
+struct SelectCase {
+  SelectBy by = SelectBy::kFlags;
+  bool negate = false;
+  bool partition = false;
+  KeyType type = KeyType::kUint32;  // with kThreshold
+  Bytes elements;
+  int element_bytes = 4;
+  Bytes values;
+  int value_bytes = 0;  // 0: none
+  Bytes predicate;
+  std::vector<int64_t> positions;
+  Comparison comparison = Comparison::kLess;
+  Bytes threshold;
+  bool want_elements = true;
+  bool want_indices = false;
 };
 
 struct SetCase {
@@ -109,9 +129,10 @@ struct JoinCase {
 /// An operator's outputs, in the order of the Args struct. Outputs that the case does not request are empty.
 struct Outcome {
   OperatorReport report;
-  GroupReport group;  // of Group alone
-  SetReport set;      // of CombineSets alone
-  JoinReport join;    // of Join alone
+  GroupReport group;    // of Group alone
+  SelectReport select;  // of Select alone
+  SetReport set;        // of CombineSets alone
+  JoinReport join;      // of Join alone
   std::vector<Bytes> outputs;
   PhaseTimes times;
 };
@@ -129,9 +150,11 @@ class Harness {
   Outcome Move(const MoveCase& test);
   Outcome LoadBalance(const std::vector<int64_t>& counts, int least_index_bytes = 4);  // objects, ranks
   Outcome Search(const SearchCase& test);
+  Outcome Select(const SelectCase& test);    // elements, values, indices: the rows of the result
   Outcome CombineSets(const SetCase& test);  // keys, values: the elements of the result
   Outcome Join(const JoinCase& test);        // left, right: the rows of the result, if there is room for them
-  Outcome Group(const GroupCase& test);      // keys, counts, firsts, sums, minima, maxima: an element for each group
+  Outcome Group(const GroupCase& test);      // keys, counts, firsts, sums, minima, maxima: an element for each group;
+                                             // ranks: one for each key
 
  private:
   class Request;

@@ -109,6 +109,41 @@ WorkloadRun GroupAndReduce() {
   });
 }
 
+// Runs of three keys.
+WorkloadRun RankRuns() {
+  std::vector<uint32_t> keys(static_cast<size_t>(kRows));
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint32_t>(i / 3);
+  const auto* const begin = reinterpret_cast<const uint8_t*>(keys.data());
+  return Whole([key_bytes = Bytes(begin, begin + kRows * 4)](Request& request) -> absl::Status {
+    GroupArgs args;
+    args.count = kRows;
+    CORANK_ASSIGN_OR_RETURN(args.keys, request.Input(key_bytes));
+    CORANK_ASSIGN_OR_RETURN(args.ranks_out, request.Output(kRows * RankBytes(args.rank_method, kRows)));
+    return request.Run(&EngineStream::Group, args);
+  });
+}
+
+// Every third row goes to the front.
+WorkloadRun PartitionByPositions() {
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < kRows; i += 3) positions.push_back(i);
+  const Bytes elements = MakeBytes(kRows * 4, 7), values = MakeBytes(kRows * 12, 8);
+  return Whole([=](Request& request) -> absl::Status {
+    SelectArgs args;
+    args.by = SelectBy::kPositions;
+    args.partition = true;
+    args.count = kRows;
+    args.value_bytes = 12;
+    args.position_count = static_cast<int64_t>(positions.size());
+    CORANK_ASSIGN_OR_RETURN(args.elements, request.Input(elements));
+    CORANK_ASSIGN_OR_RETURN(args.values, request.Input(values));
+    CORANK_ASSIGN_OR_RETURN(args.positions, request.Numbers(positions));
+    CORANK_ASSIGN_OR_RETURN(args.elements_out, request.Output(kRows * 4));
+    CORANK_ASSIGN_OR_RETURN(args.values_out, request.Output(kRows * 12));
+    return request.Run(&EngineStream::Select, args);
+  });
+}
+
 // Two sides. Every third key of the left one has a partner.
 WorkloadRun UniteSets() {
   constexpr int64_t kSide = kRows / 2, kUnion = 2 * kSide - (kSide + 2) / 3;
@@ -213,6 +248,9 @@ const std::vector<Workload>& EngineWorkloads() {
                      GroupAndReduce(),
                      {"CompactKernel", "CountLastKernel", "SubtractRunsKernel", "ReduceRunsKernel", "JoinNodesKernel",
                       "WriteGroupReportKernel"}});
+    made->push_back({"ranks", RankRuns(), {"RankKernel("}});
+    made->push_back(
+        {"partition", PartitionByPositions(), {"MarkPositionsKernel(", "SelectFlagged<", "WriteSelectReportKernel("}});
     made->push_back({"union of sets", UniteSets(), {"::CutKernel<", "CombineKernel<", "WriteSetReportKernel("}});
     made->push_back(
         {"full join",

@@ -53,7 +53,7 @@ class Request {
  private:
   EngineStream* const stream_;
   std::vector<std::pair<ResultBuffer, int64_t>> outputs_;
-  std::tuple<OperatorReport, GroupReport, SetReport, JoinReport> reports_;
+  std::tuple<OperatorReport, GroupReport, SelectReport, SetReport, JoinReport> reports_;
 };
 
 /// The source of an array.

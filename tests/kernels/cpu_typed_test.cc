@@ -159,6 +159,38 @@ TYPED_TEST(CpuTyped, GroupReduceReducesTheValuesOfEachGroup) {
   EXPECT_EQ(std::vector<TypeParam>(maxima.begin(), maxima.begin() + 3), (std::vector<TypeParam>{3, 7, 4}));
 }
 
+TYPED_TEST(CpuTyped, SelectTakesElementsByFlagsPositionsAndComparison) {
+  const std::vector<TypeParam> elements = {4, 1, 3, 1, 5};
+  const std::vector<uint8_t> flags = {0, 1, 0, 0, 2};
+  const std::vector<int64_t> positions = {3, 0, 3}, outside = {2, 5};
+  const TypeParam threshold = 3;
+  std::vector<TypeParam> taken(5);
+  std::vector<uint32_t> indices(5);
+  SelectReport report;
+  Predicate<TypeParam> predicate;
+  predicate.flags = flags;
+  ASSERT_EQ((cpu::Select<TypeParam, uint32_t>(elements, predicate, {taken, indices, true}, &report)), std::errc());
+  EXPECT_EQ(report.selected, 2);
+  EXPECT_EQ(taken, (std::vector<TypeParam>{1, 5, 4, 3, 1}));
+  EXPECT_EQ(indices, (std::vector<uint32_t>{1, 4, 0, 2, 3}));
+  predicate.by = SelectBy::kPositions;
+  predicate.positions = positions;
+  predicate.negate = true;
+  ASSERT_EQ((cpu::Select<TypeParam, uint32_t>(elements, predicate, {taken, {}}, &report)), std::errc());
+  taken.resize(static_cast<size_t>(report.selected));
+  EXPECT_EQ(taken, (std::vector<TypeParam>{1, 3, 5}));
+  predicate.positions = outside;
+  ASSERT_EQ((cpu::Select<TypeParam, uint32_t>(elements, predicate, {}, &report)), std::errc());
+  EXPECT_EQ(report.out_of_range, 1);
+  predicate = Predicate<TypeParam>();
+  predicate.by = SelectBy::kThreshold;
+  predicate.comparison = Comparison::kGreaterOrEqual;
+  predicate.threshold = &threshold;
+  ASSERT_EQ((cpu::Select<TypeParam, uint32_t>(elements, predicate, {}, &report)), std::errc());
+  EXPECT_EQ(report.selected, 3);
+  EXPECT_EQ((cpu::Select<TypeParam, uint32_t>(elements, predicate, {taken, {}}, &report)), std::errc::invalid_argument);
+}
+
 TYPED_TEST(CpuTyped, SetsAreThoseOfTheStandardLibrary) {
   const std::vector<TypeParam> left = {1, 2, 2, 5, 9}, right = {2, 3, 5, 5};
   std::vector<TypeParam> result(9);

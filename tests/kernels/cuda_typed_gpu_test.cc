@@ -200,6 +200,43 @@ TYPED_TEST(CudaTyped, JoinIsThatOfTheHost) {
             cudaErrorInvalidValue);
 }
 
+TYPED_TEST(CudaTyped, SelectIsThatOfTheHost) {
+  CORANK_SKIP_WITHOUT_GPU();
+  const TestStream stream;
+  constexpr int64_t kCount = 100'000;
+  const std::vector<TypeParam> elements = FewKeys<TypeParam>(kCount, 12);
+  const std::vector<TypeParam> threshold = {elements[7]};
+  const std::vector<int64_t> positions = {kCount - 1, 3, 3, 70'000};
+  const DeviceArray<TypeParam> d_elements(elements), d_threshold(threshold), d_taken(kCount);
+  const DeviceArray<int64_t> d_positions(positions);
+  const DeviceArray<uint32_t> d_indices(kCount);
+  const DeviceArray<SelectReport> d_report(1);
+  const DeviceArray<std::byte> workspace(cuda::SelectWorkspaceBytes<TypeParam>(kCount));
+  for (const SelectBy by : {SelectBy::kThreshold, SelectBy::kPositions}) {
+    Predicate<TypeParam> d_predicate, predicate;
+    d_predicate.by = predicate.by = by;
+    d_predicate.comparison = predicate.comparison = Comparison::kGreaterOrEqual;
+    d_predicate.threshold = d_threshold.span().data();
+    predicate.threshold = threshold.data();
+    d_predicate.positions = d_positions.view();
+    predicate.positions = positions;
+    ASSERT_EQ((cuda::Select<TypeParam, uint32_t>(d_elements.view(), d_predicate,
+                                                 {d_taken.span(), d_indices.span(), /*partition=*/true},
+                                                 workspace.span(), stream, d_report.span().data())),
+              cudaSuccess);
+    std::vector<TypeParam> taken(kCount);
+    std::vector<uint32_t> indices(kCount);
+    SelectReport report;
+    ASSERT_EQ((cpu::Select<TypeParam, uint32_t>(elements, predicate, {taken, indices, true}, &report)), std::errc());
+    EXPECT_EQ(d_report.Read()[0].selected, report.selected);
+    EXPECT_EQ(d_taken.Read(), taken);
+    EXPECT_EQ(d_indices.Read(), indices);
+  }
+  EXPECT_EQ((cuda::Select<TypeParam, uint32_t>(d_elements.view(), Predicate<TypeParam>(), {}, workspace.span(), stream,
+                                               d_report.span().data())),
+            cudaErrorInvalidValue);
+}
+
 TYPED_TEST(CudaTyped, GroupReduceIsThatOfTheHost) {
   CORANK_SKIP_WITHOUT_GPU();
   const TestStream stream;

@@ -76,6 +76,10 @@ class PuppetStream final : public EngineStream {
     OperatorReport unused;
     return engine_->Enter("Run", &unused);
   }
+  absl::Status Select(const SelectArgs&, SelectReport*) override {
+    OperatorReport unused;
+    return engine_->Enter("Run", &unused);
+  }
   absl::Status CombineSets(const SetArgs&, SetReport*) override {
     OperatorReport unused;
     return engine_->Enter("Run", &unused);

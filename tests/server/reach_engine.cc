@@ -167,8 +167,22 @@ class ReachStream final : public ForwardingStream {
                                            {args.firsts_out, args.count * index_bytes},
                                            {args.sums_out, args.count * 8},
                                            {args.minima_out, args.count * value_bytes},
-                                           {args.maxima_out, args.count * value_bytes}}));
+                                           {args.maxima_out, args.count * value_bytes},
+                                           {args.ranks_out, args.count * RankBytes(args.rank_method, args.count)}}));
     return ForwardingStream::Group(args, report);
+  }
+  absl::Status Select(const SelectArgs& args, SelectReport* report) override {
+    CORANK_RETURN_IF_ERROR(
+        Check("Select", {{args.elements, args.count * args.element_bytes},
+                         {args.values, args.count * args.value_bytes},
+                         {args.flags, args.by == SelectBy::kFlags ? args.count : BitmapBytes(args.count)},
+                         {args.positions, args.position_count * 8},
+                         {args.threshold, args.element_bytes},
+                         {args.elements_out, args.count * args.element_bytes},
+                         {args.values_out, args.count * args.value_bytes},
+                         {args.indices_out, args.count * IndexBytes(args.count - 1)},
+                         {args.count_out, 8}}));
+    return ForwardingStream::Select(args, report);
   }
   absl::Status CombineSets(const SetArgs& args, SetReport* report) override {
     const int64_t key_bytes = KeyBytes(args.key_type), most = MostResults(args);

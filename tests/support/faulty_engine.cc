@@ -207,6 +207,10 @@ class FaultyStream final : public ForwardingStream {
     FAIL_IF_PLANNED("Group");
     return ForwardingStream::Group(args, report);
   }
+  absl::Status Select(const SelectArgs& args, SelectReport* report) override {
+    FAIL_IF_PLANNED("Select");
+    return ForwardingStream::Select(args, report);
+  }
   absl::Status CombineSets(const SetArgs& args, SetReport* report) override {
     FAIL_IF_PLANNED("CombineSets");
     return ForwardingStream::CombineSets(args, report);

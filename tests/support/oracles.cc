@@ -123,6 +123,38 @@ std::optional<std::pair<int64_t, int64_t>> FirstOverlap(const std::vector<int64_
   return std::nullopt;
 }
 
+std::vector<bool> CompareAll(Comparison comparison, KeyType type, const Bytes& keys, const Bytes& threshold) {
+  Bytes all = keys;
+  all.insert(all.end(), threshold.begin(), threshold.end());
+  const int64_t count = static_cast<int64_t>(keys.size()) / KeyBytes(type);
+  const auto before = KeyBefore(type, Order::kAscending, all);
+  std::vector<bool> holds;
+  for (int64_t i = 0; i < count; ++i) {
+    const bool less = before(i, count), greater = before(count, i);
+    switch (comparison) {
+      case Comparison::kLess:
+        holds.push_back(less);
+        break;
+      case Comparison::kEqual:
+        holds.push_back(!less && !greater);
+        break;
+      case Comparison::kLessOrEqual:
+        holds.push_back(!greater);
+        break;
+      case Comparison::kGreater:
+        holds.push_back(greater);
+        break;
+      case Comparison::kNotEqual:
+        holds.push_back(less || greater);
+        break;
+      case Comparison::kGreaterOrEqual:
+        holds.push_back(!less);
+        break;
+    }
+  }
+  return holds;
+}
+
 std::vector<int64_t> SetOrder(SetOperation operation, KeyType type, Order order, const Bytes& left,
                               const Bytes& right) {
   Bytes keys = left;
@@ -335,6 +367,31 @@ Bytes IndexArray(const std::vector<int64_t>& indices, int index_bytes) {
     std::memcpy(bytes.data() + i * static_cast<size_t>(index_bytes), &indices[i], static_cast<size_t>(index_bytes));
   }
   return bytes;
+}
+
+Bytes Ranks(RankMethod method, KeyType type, Order order, const Bytes& keys) {
+  const std::vector<int64_t> sorted = StableOrder(type, order, keys);
+  const auto before = KeyBefore(type, order, keys);
+  std::vector<int64_t> ranks(sorted.size());
+  std::vector<double> averages(sorted.size());
+  int64_t dense = 0;
+  for (size_t begin = 0, end = 0; begin < sorted.size(); begin = end) {
+    while (end < sorted.size() && !before(sorted[begin], sorted[end])) ++end;
+    ++dense;
+    int64_t sum = 0;
+    for (size_t i = begin; i < end; ++i) sum += static_cast<int64_t>(i) + 1;
+    for (size_t i = begin; i < end; ++i) {
+      const auto key = static_cast<size_t>(sorted[i]);
+      averages[key] = static_cast<double>(sum) / static_cast<double>(end - begin);
+      ranks[key] = static_cast<int64_t>(method == RankMethod::kMin     ? begin + 1
+                                        : method == RankMethod::kMax   ? end
+                                        : method == RankMethod::kDense ? static_cast<size_t>(dense)
+                                                                       : i + 1);
+    }
+  }
+  if (method != RankMethod::kAverage) return IndexArray(ranks, 4);
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(averages.data());
+  return Bytes(bytes, bytes + averages.size() * sizeof(double));
 }
 
 }  // namespace corank::testing

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/common/group.h"
 #include "kernels/common/join.h"
+#include "kernels/common/select.h"
 #include "kernels/common/sets.h"
 #include "kernels/common/types.h"
 #include "tests/support/real_keys.h"
@@ -26,6 +28,9 @@ std::optional<int64_t> FirstUnsorted(KeyType type, Order order, const Bytes& key
 
 /// The elements of a stable merge, as positions in the concatenation of all inputs.
 std::vector<int64_t> MergeOrder(KeyType type, Order order, const std::vector<Bytes>& inputs);
+
+/// Whether each key compares with the threshold, an array of one key, as the comparison says.
+std::vector<bool> CompareAll(Comparison comparison, KeyType type, const Bytes& keys, const Bytes& threshold);
 
 /// The result of a set operation on sorted sides, as positions in left followed by right.
 std::vector<int64_t> SetOrder(SetOperation operation, KeyType type, Order order, const Bytes& left, const Bytes& right);
@@ -61,6 +66,9 @@ struct GroupReductions {
   int64_t overflow = -1;
 };
 GroupReductions ReduceGroups(KeyType type, const Bytes& values, const std::vector<int64_t>& starts);
+
+/// The rank of each key, by comparing it with every run of equal keys of a stable sort: uint32 or float64.
+Bytes Ranks(RankMethod method, KeyType type, Order order, const Bytes& keys);
 
 /// Indices as the engines write them: uint32 or uint64.
 Bytes IndexArray(const std::vector<int64_t>& indices, int index_bytes);

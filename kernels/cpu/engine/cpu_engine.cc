@@ -24,6 +24,7 @@
 #include "kernels/cpu/merge.h"
 #include "kernels/cpu/parallel.h"
 #include "kernels/cpu/search.h"
+#include "kernels/cpu/select.h"
 #include "kernels/cpu/sets.h"
 #include "kernels/cpu/sort.h"
 #include "kernels/engine/arena.h"
@@ -153,6 +154,10 @@ class CpuStream final : public EngineStream {
     return Run(cpu::GroupWorkspaceBytes(args),
                [&](void* workspace) { cpu::Group(args, workspace, parallel_, report); });
   }
+  absl::Status Select(const SelectArgs& args, SelectReport* report) override {
+    return Run(cpu::SelectWorkspaceBytes(args),
+               [&](void* workspace) { cpu::Select(args, workspace, parallel_, report); });
+  }
   absl::Status CombineSets(const SetArgs& args, SetReport* report) override {
     return Run(cpu::CombineSetsWorkspaceBytes(args),
                [&](void* workspace) { cpu::CombineSets(args, workspace, parallel_, report); });
@@ -257,6 +262,7 @@ class CpuEngine final : public Engine {
   int64_t WorkspaceBytes(const LoadBalanceArgs& args) const override { return cpu::LoadBalanceWorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SearchArgs&) const override { return 0; }
   int64_t WorkspaceBytes(const GroupArgs& args) const override { return cpu::GroupWorkspaceBytes(args); }
+  int64_t WorkspaceBytes(const SelectArgs& args) const override { return cpu::SelectWorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SetArgs& args) const override { return cpu::CombineSetsWorkspaceBytes(args); }
   int64_t WorkspaceBytes(const JoinArgs& args) const override {
     return cpu::JoinWorkspaceBytes(args, info_.parallelism);

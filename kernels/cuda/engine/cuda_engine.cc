@@ -19,6 +19,7 @@
 #include "kernels/cuda/join/join.h"
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/search/search.h"
+#include "kernels/cuda/select/select.h"
 #include "kernels/cuda/sets/sets.h"
 #include "kernels/cuda/sort/sort.h"
 
@@ -69,6 +70,7 @@ class CudaEngine final : public Engine {
   }
   int64_t WorkspaceBytes(const SearchArgs& args) const override { return OnDevice(cuda::SearchWorkspaceBytes, args); }
   int64_t WorkspaceBytes(const GroupArgs& args) const override { return OnDevice(cuda::GroupWorkspaceBytes, args); }
+  int64_t WorkspaceBytes(const SelectArgs& args) const override { return OnDevice(cuda::SelectWorkspaceBytes, args); }
   int64_t WorkspaceBytes(const SetArgs& args) const override { return OnDevice(cuda::CombineSetsWorkspaceBytes, args); }
   int64_t WorkspaceBytes(const JoinArgs& args) const override { return OnDevice(cuda::JoinWorkspaceBytes, args); }
 

@@ -18,6 +18,7 @@
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/merge/split_runs.h"
 #include "kernels/cuda/search/search.h"
+#include "kernels/cuda/select/select.h"
 #include "kernels/cuda/sets/sets.h"
 #include "kernels/cuda/sort/small_sort.h"
 #include "kernels/cuda/sort/sort.h"
@@ -396,6 +397,11 @@ absl::Status CudaStream::Search(const SearchArgs& args, OperatorReport* report) 
 absl::Status CudaStream::Group(const GroupArgs& args, GroupReport* report) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   return RunReporting(args, GroupWorkspaceBytes(args), &cuda::Group, "group", report);
+}
+
+absl::Status CudaStream::Select(const SelectArgs& args, SelectReport* report) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  return RunReporting(args, SelectWorkspaceBytes(args), &cuda::Select, "select", report);
 }
 
 absl::Status CudaStream::CombineSets(const SetArgs& args, SetReport* report) {

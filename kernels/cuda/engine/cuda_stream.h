@@ -57,6 +57,7 @@ class CudaStream final : public EngineStream {
   absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) override;
   absl::Status Search(const SearchArgs& args, OperatorReport* report) override;
   absl::Status Group(const GroupArgs& args, GroupReport* report) override;
+  absl::Status Select(const SelectArgs& args, SelectReport* report) override;
   absl::Status CombineSets(const SetArgs& args, SetReport* report) override;
   absl::Status Join(const JoinArgs& args, JoinReport* report) override;
 

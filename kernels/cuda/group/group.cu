@@ -2,7 +2,8 @@
 //
 // Algorithm: one compaction finds the heads of the groups, writes keys, first indices and the counts of all groups that
 //            end in their tile, and checks the order. A second launch counts the last group of each tile. Each
-//            reduction is a launch over the values and the bits of the heads.
+//            reduction is a launch over the values and the bits of the heads. Another one ranks: a key counts the heads
+//            up to its own, and looks up where its group and the next one begin.
 // Work: O(count), and a binary search over the tiles for each tile.
 // Memory: one read of the keys, one write of each output. A reduction reads the values once. Indices cost one scattered
 //         read of the values.
@@ -16,6 +17,7 @@
 #include "kernels/cuda/common/key_order_traits.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/operator_report.cuh"
+#include "kernels/cuda/common/warp_scan.cuh"
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/group/compact.cuh"
 #include "kernels/cuda/group/group.h"
@@ -121,6 +123,73 @@ __global__ void __launch_bounds__(kThreads) CountLastKernel(const TileSum* sums,
   counts_out[group] = end - (low * tile_size + ends[low].last);
 }
 
+/// What RankKernel reads and writes.
+struct Ranking {
+  RankMethod method;
+  int64_t count;
+  KeptBits heads;
+  const void* starts;   // of the groups
+  const void* indices;  // may be null
+  int index_bytes;      // of both
+  void* ranks;
+  bool is_narrow;  // ranks have 32 bits, but for kAverage
+};
+
+__device__ __forceinline__ int64_t ReadIndex(const void* indices, int index_bytes, int64_t i) {
+  return index_bytes == 4 ? static_cast<int64_t>(static_cast<const uint32_t*>(indices)[i])
+                          : static_cast<int64_t>(static_cast<const uint64_t*>(indices)[i]);
+}
+
+/// Writes the ranks of a run tile.
+__global__ void __launch_bounds__(kThreads)
+    RankKernel(const __grid_constant__ Ranking ranking, const TileSum* last_sum) {
+  constexpr int kWords = GroupTuning::kRunTile / 32, kWordsOfLane = kWords / 32;
+  static_assert(kWords % 32 == 0, "a warp adds up the words of a tile");
+  __shared__ uint32_t s_bits[kWords];
+  __shared__ int s_before[kWords];  // groups that begin in earlier words of the tile
+  const int64_t tile = blockIdx.x;
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread < 32) {
+    int own = 0;
+#pragma unroll
+    for (int i = 0; i < kWordsOfLane; ++i) {
+      const int word = thread * kWordsOfLane + i;
+      s_bits[word] = ranking.heads.bits[tile * kWords + word];
+      own += __popc(s_bits[word]);
+    }
+    int before = ScanOverLanes(own) - own;
+#pragma unroll
+    for (int i = 0; i < kWordsOfLane; ++i) {
+      const int word = thread * kWordsOfLane + i;
+      s_before[word] = before;
+      before += __popc(s_bits[word]);
+    }
+  }
+  __syncthreads();
+  const int64_t groups = static_cast<int64_t>(*last_sum & kSumMask), groups_before = ranking.heads.before[tile];
+#pragma unroll
+  for (int i = 0; i < GroupTuning::kRunItems; ++i) {
+    const int place = i * kThreads + thread;
+    const int64_t position = tile * GroupTuning::kRunTile + place;
+    if (position >= ranking.count) return;
+    const uint32_t up_to = s_bits[place / 32] & (~0u >> (31 - place % 32));
+    const int64_t group = groups_before + s_before[place / 32] + __popc(up_to) - 1;
+    const int64_t begin = ReadIndex(ranking.starts, ranking.index_bytes, group);
+    const int64_t end = group + 1 < groups ? ReadIndex(ranking.starts, ranking.index_bytes, group + 1) : ranking.count;
+    const int64_t to =
+        ranking.indices == nullptr ? position : ReadIndex(ranking.indices, ranking.index_bytes, position);
+    if (ranking.method == RankMethod::kAverage) {
+      static_cast<double*>(ranking.ranks)[to] = AverageRank(begin, end);
+    } else if (ranking.is_narrow) {
+      static_cast<uint32_t*>(ranking.ranks)[to] =
+          static_cast<uint32_t>(RankOf(ranking.method, position, group, begin, end));
+    } else {
+      static_cast<uint64_t*>(ranking.ranks)[to] =
+          static_cast<uint64_t>(RankOf(ranking.method, position, group, begin, end));
+    }
+  }
+}
+
 /// One thread. `last_sum` is null if there are no keys.
 __global__ void WriteGroupReportKernel(const TileSum* last_sum, const FaultCell* cells, GroupReport* d_report) {
   GroupReport report;
@@ -142,7 +211,8 @@ struct Plan {
   FaultCell* cells = nullptr;  // unsorted, overflow
   TileSum* sums = nullptr;
   TileEnds* ends = nullptr;  // null: no counts
-  KeptBits heads;            // null: no reduction
+  KeptBits heads;            // null: neither a reduction nor ranks
+  void* starts = nullptr;    // of the groups; null: no ranks
   void* nodes = nullptr;
   void* values = nullptr;  // null: the caller's
 };
@@ -155,9 +225,11 @@ Plan PlanOf(const GroupArgs& args, Workspace& workspace) {
   plan.cells = workspace.Carve<FaultCell>(kCells + plan.tiles);
   plan.sums = plan.cells + kCells;
   if (args.counts_out != nullptr) plan.ends = workspace.Carve<TileEnds>(plan.tiles);
-  if (!args.Reduces()) return plan;
+  if (!args.Reduces() && args.ranks_out == nullptr) return plan;
   plan.heads.bits = workspace.Carve<uint32_t>(plan.tiles * tile_size / 32);
   plan.heads.before = workspace.Carve<int64_t>(plan.tiles * tile_size / GroupTuning::kRunTile + 1);
+  if (args.ranks_out != nullptr) plan.starts = workspace.CarveBytes(args.count * IndexBytes(args.count - 1));
+  if (!args.Reduces()) return plan;
   plan.nodes = workspace.CarveBytes(RunNodesBytes(args.count));
   if (args.indices != nullptr) plan.values = workspace.CarveBytes(args.count * KeyBytes(args.value_type));
   return plan;
@@ -199,7 +271,10 @@ int64_t GroupWorkspaceBytes(const GroupArgs& args) {
 
 cudaError_t Group(const GroupArgs& args, void* d_workspace, int64_t workspace_bytes, GroupReport* d_report,
                   cudaStream_t stream) {
-  if (args.count < 0 || workspace_bytes < GroupWorkspaceBytes(args)) return cudaErrorInvalidValue;
+  if (args.count < 0 || (args.ranks_out != nullptr && args.firsts_out != nullptr) ||
+      workspace_bytes < GroupWorkspaceBytes(args)) {
+    return cudaErrorInvalidValue;
+  }
   Plan plan;
   const TileSum* last_sum = nullptr;
   if (args.count > 0) {
@@ -215,8 +290,8 @@ cudaError_t Group(const GroupArgs& args, void* d_workspace, int64_t workspace_by
       const FindHeads<Bits, Traits::kFloat> find{static_cast<const Bits*>(args.keys),
                                                  order,
                                                  static_cast<Bits*>(args.keys_out),
-                                                 args.firsts_out,
-                                                 args.indices,
+                                                 plan.starts != nullptr ? plan.starts : args.firsts_out,
+                                                 plan.starts != nullptr ? nullptr : args.indices,
                                                  IndexBytes(args.count - 1),
                                                  args.counts_out,
                                                  plan.ends,
@@ -226,6 +301,14 @@ cudaError_t Group(const GroupArgs& args, void* d_workspace, int64_t workspace_by
     if (args.counts_out != nullptr) {
       CountLastKernel<<<static_cast<unsigned>(CeilDiv(tiles + 1, int64_t{kThreads})), kThreads, 0, stream>>>(
           plan.sums, plan.ends, CompactTile(KeyBytes(args.key_type)), tiles, args.count, args.counts_out);
+      CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+    }
+    if (plan.starts != nullptr) {
+      const Ranking ranking{args.rank_method, args.count,
+                            plan.heads,       plan.starts,
+                            args.indices,     IndexBytes(args.count - 1),
+                            args.ranks_out,   RankBytes(args.rank_method, args.count) == 4};
+      RankKernel<<<static_cast<unsigned>(RunTiles(args.count)), kThreads, 0, stream>>>(ranking, last_sum);
       CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
     }
     if (args.Reduces()) CORANK_RETURN_IF_CUDA_ERROR(Reduce(args, plan, stream));

@@ -11,6 +11,7 @@
 
 #include "kernels/common/balanced_path.h"
 #include "kernels/common/key_order.h"
+#include "kernels/cuda/common/copy_rows.cuh"
 #include "kernels/cuda/common/key_order_traits.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/look_back.cuh"
@@ -48,33 +49,6 @@ __global__ void __launch_bounds__(kCutThreads)
   const int64_t diagonal = min(i * SetTuning<sizeof(Bits)>::kTile, left_count + right_count);
   const BalancedCut<int64_t> cut = BalancedPath(diagonal, left, left_count, right, right_count, before);
   cuts[i].bits = cut.a << 1 | (cut.a + cut.b - diagonal);
-}
-
-/// Copies the values of a tile's results: source_of(i) is the place of the i-th. Rows of value_bytes bytes move in
-/// units.
-template <int kThreads, typename Unit, typename SourceOf>
-__device__ __forceinline__ void CopyRows(int value_bytes, void* out, int64_t first, int count,
-                                         const SourceOf& source_of) {
-  const int units = value_bytes / static_cast<int>(sizeof(Unit));
-  Unit* const to = static_cast<Unit*>(out) + first * units;
-  if (units == 1) {
-    for (int i = threadIdx.x; i < count; i += kThreads) to[i] = *reinterpret_cast<const Unit*>(source_of(i));
-    return;
-  }
-  for (int i = threadIdx.x; i < count * units; i += kThreads) {
-    const int row = i / units;
-    to[i] = reinterpret_cast<const Unit*>(source_of(row))[i - row * units];
-  }
-}
-
-template <int kThreads, typename SourceOf>
-__device__ __forceinline__ void CopyValues(int value_bytes, void* out, int64_t first, int count,
-                                           const SourceOf& source_of) {
-  if (value_bytes % 16 == 0) return CopyRows<kThreads, uint4>(value_bytes, out, first, count, source_of);
-  if (value_bytes % 8 == 0) return CopyRows<kThreads, uint64_t>(value_bytes, out, first, count, source_of);
-  if (value_bytes % 4 == 0) return CopyRows<kThreads, uint32_t>(value_bytes, out, first, count, source_of);
-  if (value_bytes % 2 == 0) return CopyRows<kThreads, uint16_t>(value_bytes, out, first, count, source_of);
-  CopyRows<kThreads, uint8_t>(value_bytes, out, first, count, source_of);
 }
 
 /// Reports the keys [begin, end) of a side that come before their previous key.
@@ -237,7 +211,7 @@ __global__ void __launch_bounds__(SetTuning<sizeof(Bits)>::kThreads)
   if constexpr (kHasValues) {
     const char* const left_values = static_cast<const char*>(args.left.values) + left_begin * args.value_bytes;
     const char* const right_values = static_cast<const char*>(args.right.values) + right_begin * args.value_bytes;
-    CopyValues<kThreads>(args.value_bytes, args.values_out, first, results, [&](int i) {
+    CopyRows<kThreads>(args.value_bytes, args.values_out, first, results, [&](int i) {
       const int place = s_places[i];
       return place < right_place ? left_values + int64_t{place - left_place} * args.value_bytes
                                  : right_values + int64_t{place - right_place} * args.value_bytes;

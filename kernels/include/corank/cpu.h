@@ -131,6 +131,18 @@ template <typename Key, typename Value, typename Index>
   return Run(args, threads, report);
 }
 
+/// Takes the elements that the predicate holds for, in their order. *report: their number, and the first position that
+/// no element has.
+template <typename T, typename Index>
+[[nodiscard]] std::errc Select(corank::internal::NotDeduced<Span<const T>> elements, const Predicate<T>& predicate,
+                               const Selection<T, Index>& selection, SelectReport* report, int threads = 0) {
+  SelectArgs args;
+  if (!corank::internal::MakeSelect<T, Index>(elements, predicate, selection, &args) || threads < 0) {
+    return std::errc::invalid_argument;
+  }
+  return Run(args, threads, report);
+}
+
 /// Combines two sorted arrays as multisets. `result` has room for MostResults(operation, left.size(), right.size())
 /// elements, or none if only their number is wanted. *report: that number, and the first key out of order.
 template <typename Key>

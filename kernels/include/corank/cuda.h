@@ -41,6 +41,7 @@
 #include "kernels/cuda/join/join.h"
 #include "kernels/cuda/merge/merge.h"
 #include "kernels/cuda/search/search.h"
+#include "kernels/cuda/select/select.h"
 #include "kernels/cuda/sets/sets.h"
 #include "kernels/cuda/sort/sort.h"
 
@@ -139,6 +140,16 @@ cudaError_t GroupReduce(corank::internal::NotDeduced<Span<const Key>> keys,
 /// Enough for any outputs.
 template <typename Key, typename Value>
 int64_t GroupReduceWorkspaceBytes(int64_t count);
+
+/// Takes the elements that the predicate holds for, in their order. d_report: device-accessible memory that gets, on
+/// the stream, their number and the first position that no element has; may be null.
+template <typename T, typename Index>
+cudaError_t Select(corank::internal::NotDeduced<Span<const T>> elements, const Predicate<T>& predicate,
+                   const Selection<T, Index>& selection, Span<std::byte> workspace, cudaStream_t stream,
+                   SelectReport* d_report);
+/// Enough for any predicate, with a partition.
+template <typename T>
+int64_t SelectWorkspaceBytes(int64_t count);
 
 /// Combines two sorted arrays as multisets. `result` has room for MostResults(operation, left.size(), right.size())
 /// elements, or none if only their number is wanted. d_report: device-accessible memory that gets, on the stream, that

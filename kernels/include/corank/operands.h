@@ -12,6 +12,7 @@
 #include "kernels/common/group.h"
 #include "kernels/common/join.h"
 #include "kernels/common/operators.h"
+#include "kernels/common/select.h"
 #include "kernels/common/sets.h"
 
 namespace corank {
@@ -61,6 +62,25 @@ template <typename Value>
 struct Reductions {
   Span<SumOf<Value>> sums;
   Span<Value> minima, maxima;  // a NaN is greater than every number
+};
+
+/// What decides whether Select takes an element: the members that `by` names.
+template <typename T>
+struct Predicate {
+  SelectBy by = SelectBy::kFlags;
+  Span<const uint8_t> flags;      // kFlags: one for each element. kBitmap: BitmapBytes(elements) bytes
+  Span<const int64_t> positions;  // kPositions: in any order
+  Comparison comparison = Comparison::kLess;
+  const T* threshold = nullptr;  // kThreshold: in the memory of the elements, which must be keys
+  bool negate = false;           // takes the elements that it does not hold for
+};
+
+/// The outputs of Select. Each has as many elements as the input, or none if it is not wanted.
+template <typename T, typename Index>
+struct Selection {
+  Span<T> elements;
+  Span<Index> indices;     // of the elements in the input
+  bool partition = false;  // the other elements follow
 };
 
 /// One input of a merge: sorted keys, and a value for each.
@@ -225,6 +245,36 @@ bool MakeGroupReduce(Span<const Key> keys, Span<const Value> values, const Group
   const auto fits = [&](auto output) { return output.empty() || output.size() == keys.size(); };
   return MakeGroup<Key, Index>(keys, groups, options, args) && values.size() == keys.size() && fits(reductions.sums) &&
          fits(reductions.minima) && fits(reductions.maxima);
+}
+
+template <typename T, typename Index>
+bool MakeSelect(Span<const T> elements, const Predicate<T>& predicate, const Selection<T, Index>& selection,
+                SelectArgs* args) {
+  args->by = predicate.by;
+  args->negate = predicate.negate;
+  args->partition = selection.partition;
+  args->count = elements.size();
+  args->elements = elements.data();
+  args->element_bytes = ElementBytes<T>();
+  args->flags = predicate.flags.data();
+  args->positions = predicate.positions.data();
+  args->position_count = predicate.positions.size();
+  args->threshold = predicate.threshold;
+  args->comparison = predicate.comparison;
+  args->elements_out = selection.elements.data();
+  args->indices_out = selection.indices.data();
+  const auto fits = [&](auto output) { return output.empty() || output.size() == elements.size(); };
+  bool has_predicate = true;
+  if (predicate.by == SelectBy::kFlags) has_predicate = predicate.flags.size() == elements.size();
+  if (predicate.by == SelectBy::kBitmap) has_predicate = predicate.flags.size() == BitmapBytes(elements.size());
+  if constexpr (KeyTraits<T>::kIsKey) {
+    args->key_type = KeyTypeOf<T>();
+    if (predicate.by == SelectBy::kThreshold) has_predicate = predicate.threshold != nullptr;
+  } else if (predicate.by == SelectBy::kThreshold) {
+    has_predicate = false;
+  }
+  return has_predicate && fits(selection.elements) && fits(selection.indices) && IsAligned(elements) &&
+         HoldsIndices<Index>(elements.size() - 1);
 }
 
 template <typename Key>

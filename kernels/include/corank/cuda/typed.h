@@ -187,6 +187,31 @@ int64_t GroupReduceWorkspaceBytes(int64_t count) {
   return cuda::GroupWorkspaceBytes(args);
 }
 
+template <typename T, typename Index>
+cudaError_t Select(corank::internal::NotDeduced<Span<const T>> elements, const Predicate<T>& predicate,
+                   const Selection<T, Index>& selection, Span<std::byte> workspace, cudaStream_t stream,
+                   SelectReport* d_report) {
+  SelectArgs args;
+  const bool fits = corank::internal::MakeSelect<T, Index>(elements, predicate, selection, &args);
+  return internal::Run<SelectReport>(&cuda::Select, fits, args, workspace, stream, d_report);
+}
+
+template <typename T>
+int64_t SelectWorkspaceBytes(int64_t count) {
+  SelectArgs args;
+  args.count = count;
+  args.partition = true;
+  args.by = SelectBy::kPositions;
+  const int64_t with_positions = cuda::SelectWorkspaceBytes(args);
+  if constexpr (corank::internal::KeyTraits<T>::kIsKey) {
+    args.by = SelectBy::kThreshold;
+    args.key_type = corank::internal::KeyTypeOf<T>();
+    const int64_t with_threshold = cuda::SelectWorkspaceBytes(args);
+    if (with_threshold > with_positions) return with_threshold;
+  }
+  return with_positions;
+}
+
 template <typename Key>
 cudaError_t CombineSets(SetOperation operation, corank::internal::NotDeduced<Span<const Key>> left,
                         corank::internal::NotDeduced<Span<const Key>> right, Span<Key> result,
