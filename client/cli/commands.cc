@@ -138,11 +138,11 @@ bool WantsJson(const std::vector<std::string>& words) {
 
 const std::vector<Command>& Commands() {
   static const auto* const commands = new std::vector<Command>{
-      SortCommand(),   ArgsortCommand(),     ArgsortColumnsCommand(), MergeCommand(),  SearchCommand(),
-      GroupCommand(),  CombineSetsCommand(), JoinCommand(),           ExpandCommand(), MoveCommand(),
-      GatherCommand(), ScatterCommand(),     LoadBalanceCommand(),    InfoCommand(),   HealthCommand(),
-      BenchCommand(),  ArraysCommand(),      RegionsCommand(),        HelpCommand(),   CompletionCommand(),
-      VersionCommand()};
+      SortCommand(),        ArgsortCommand(),     ArgsortColumnsCommand(), MergeCommand(),  SearchCommand(),
+      GroupCommand(),       CombineSetsCommand(), JoinCommand(),           SelectCommand(), RankCommand(),
+      InsertCommand(),      ExpandCommand(),      MoveCommand(),           GatherCommand(), ScatterCommand(),
+      LoadBalanceCommand(), InfoCommand(),        HealthCommand(),         BenchCommand(),  ArraysCommand(),
+      RegionsCommand(),     HelpCommand(),        CompletionCommand(),     VersionCommand()};
   return *commands;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "absl/numeric/int128.h"
@@ -49,6 +50,19 @@ Spelling SpellingOf(absl::string_view text) {
 template <typename T>
 void Append(T value, std::string* bytes) {
   bytes->append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+// Appends a float of 16 bits, if one has this value.
+template <typename Narrow>
+bool AppendNarrow(double number, std::string* bytes) {
+  for (int bits = 0; bits <= 0xFFFF; ++bits) {
+    const Narrow narrow{static_cast<uint16_t>(bits)};
+    const float value = narrow.ToFloat();
+    if (value != number && !(std::isnan(value) && std::isnan(number))) continue;
+    Append(narrow, bytes);
+    return true;
+  }
+  return false;
 }
 
 absl::Status LineError(const std::string& file, const Cell& cell, absl::string_view what) {
@@ -208,6 +222,63 @@ std::optional<size_t> FirstOutOfOrder(KeyType type, absl::string_view bytes, Ord
   if (type == KeyType::kFloat64) return FirstOutOfOrderOf<double>(bytes, order);
   if (type == KeyType::kUint64) return FirstOutOfOrderOf<uint64_t>(bytes, order);
   return FirstOutOfOrderOf<int64_t>(bytes, order);
+}
+
+absl::StatusOr<std::string> ReadElement(KeyType type, absl::string_view text) {
+  std::string bytes;
+  bool fits = false;
+  const auto read = [&](auto zero) {
+    using T = decltype(zero);
+    absl::int128 number = 0;
+    fits = SpellingOf(text) == Spelling::kInteger && absl::SimpleAtoi(text, &number) &&
+           number >= std::numeric_limits<T>::min() && number <= std::numeric_limits<T>::max();
+    if (fits) Append(static_cast<T>(number), &bytes);
+  };
+  const auto read_float = [&](const auto& append) {
+    double number = 0;
+    fits = SpellingOf(text) != Spelling::kNone && absl::SimpleAtod(text, &number);
+    if (fits) append(number);
+  };
+  switch (type) {
+    case KeyType::kInt8:
+      read(int8_t{});
+      break;
+    case KeyType::kInt16:
+      read(int16_t{});
+      break;
+    case KeyType::kInt32:
+      read(int32_t{});
+      break;
+    case KeyType::kInt64:
+      read(int64_t{});
+      break;
+    case KeyType::kUint8:
+      read(uint8_t{});
+      break;
+    case KeyType::kUint16:
+      read(uint16_t{});
+      break;
+    case KeyType::kUint32:
+      read(uint32_t{});
+      break;
+    case KeyType::kUint64:
+      read(uint64_t{});
+      break;
+    case KeyType::kFloat16:
+      read_float([&](double number) { fits = AppendNarrow<client::Float16>(number, &bytes); });
+      break;
+    case KeyType::kBfloat16:
+      read_float([&](double number) { fits = AppendNarrow<client::Bfloat16>(number, &bytes); });
+      break;
+    case KeyType::kFloat32:
+      read_float([&](double number) { Append(static_cast<float>(number), &bytes); });
+      break;
+    case KeyType::kFloat64:
+      read_float([&](double number) { Append(number, &bytes); });
+      break;
+  }
+  if (fits) return bytes;
+  return absl::InvalidArgumentError(absl::StrCat("'", text, "' is no ", KeyTypeName(type)));
 }
 
 void AppendNumber(KeyType type, const char* element, std::string* text) {

@@ -34,6 +34,9 @@ absl::Status ConvertNumbers(absl::Span<const Cell> cells, const std::string& fil
 /// The index of the first element that belongs before its predecessor; none if they are in order.
 std::optional<size_t> FirstOutOfOrder(KeyType type, absl::string_view bytes, Order order);
 
+/// The element of this type that a text spells. INVALID_ARGUMENT if the text is no number, or if the type does not hold
+/// it; float32 and float64 take the nearest number.
+absl::StatusOr<std::string> ReadElement(KeyType type, absl::string_view text);
 /// Appends one element in its shortest spelling that reads back as the same value.
 void AppendNumber(KeyType type, const char* element, std::string* text);
 

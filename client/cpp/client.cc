@@ -85,6 +85,10 @@ template absl::StatusOr<Client::Outcome> Client::RunInto(const GroupRequest&, co
                                                          const std::vector<ResultBuffer*>&) const;
 template absl::StatusOr<Client::Outcome> Client::RunInto(const CombineSetsRequest&, const CallOptions&,
                                                          const std::vector<ResultBuffer*>&) const;
+template absl::StatusOr<Client::Outcome> Client::RunInto(const SelectRequest&, const CallOptions&,
+                                                         const std::vector<ResultBuffer*>&) const;
+template absl::StatusOr<Client::Outcome> Client::RunInto(const RankRequest&, const CallOptions&,
+                                                         const std::vector<ResultBuffer*>&) const;
 template absl::StatusOr<Client::Outcome> Client::RunInto(const JoinRequest&, const CallOptions&,
                                                          const std::vector<ResultBuffer*>&) const;
 
@@ -230,6 +234,22 @@ absl::StatusOr<RawCombineSetsResult> Client::CombineSets(const CombineSetsReques
   if (!stats.ok()) return stats.status();
   result.stats = *std::move(stats);
   return result;
+}
+
+absl::StatusOr<RawSelectResult> Client::Select(const SelectRequest& request, const CallOptions& call) const {
+  RawSelectResult result;
+  absl::StatusOr<RequestStats> stats = RunWanted(request, call,
+                                                 {{request.wants.elements, &result.elements},
+                                                  {request.values.has_value(), &result.values},
+                                                  {request.wants.indices, &result.indices},
+                                                  {request.wants.count, &result.count}});
+  if (!stats.ok()) return stats.status();
+  result.stats = *std::move(stats);
+  return result;
+}
+
+absl::StatusOr<RawResult> Client::Rank(const RankRequest& request, const CallOptions& call) const {
+  return RunRaw(request, call);
 }
 
 absl::StatusOr<RawJoinResult> Client::Join(const JoinRequest& request, const CallOptions& call) const {

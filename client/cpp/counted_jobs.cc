@@ -147,4 +147,75 @@ std::unique_ptr<Job> MakeJob(const JoinRequest& request, const CallOptions& call
   return job;
 }
 
+std::unique_ptr<Job> MakeJob(const SelectRequest& request, const CallOptions& call) {
+  auto job = std::make_unique<Job>();
+  v1::SelectRequest* message = job->operation.mutable_select();
+  *message->mutable_options() = ToProto(call);
+  AddInput(job.get(), request.elements, message->mutable_elements(), "elements");
+  if (request.values.has_value()) AddInput(job.get(), *request.values, message->mutable_values(), "values");
+  if (request.flags.has_value()) AddInput(job.get(), *request.flags, message->mutable_flags(), "flags");
+  if (request.bitmap.has_value()) AddInput(job.get(), *request.bitmap, message->mutable_bitmap(), "bitmap");
+  if (request.positions.has_value()) AddInput(job.get(), *request.positions, message->mutable_positions(), "positions");
+  if (request.threshold.has_value()) {
+    AddInput(job.get(), *request.threshold, message->mutable_threshold(), "threshold");
+    // The numbers of the client's comparisons and of the contract's follow each other.
+    static_assert(static_cast<int>(Comparison::kGreaterOrEqual) + 1 == v1::COMPARISON_GREATER_OR_EQUAL);
+    message->set_comparison(static_cast<v1::Comparison>(static_cast<int>(request.comparison) + 1));
+  }
+  message->set_negate(request.negate);
+  message->set_partition(request.partition);
+  const int64_t most = request.elements.count();
+  const auto add = [&](const char* name, v1::Destination* destination, Finder find, const Output& place,
+                       ElementType type, bool is_index = false) {
+    AddResult(job.get(), name, destination, find, place, type, most, is_index).is_exact = request.partition;
+  };
+  if (request.wants.elements) {
+    message->add_outputs(v1::SELECT_OUTPUT_ELEMENTS);
+    add(
+        "elements", message->mutable_elements_destination(),
+        [](const v1::OperationResult& r, int) { return r.select().has_elements() ? &r.select().elements() : nullptr; },
+        request.elements_output, request.elements.type);
+  }
+  if (request.values.has_value()) {
+    add(
+        "values", message->mutable_values_destination(),
+        [](const v1::OperationResult& r, int) { return r.select().has_values() ? &r.select().values() : nullptr; },
+        request.values_output, request.values->type);
+  }
+  if (request.wants.indices) {
+    message->add_outputs(v1::SELECT_OUTPUT_INDICES);
+    add(
+        "indices", message->mutable_indices_destination(),
+        [](const v1::OperationResult& r, int) { return r.select().has_indices() ? &r.select().indices() : nullptr; },
+        request.indices_output, IndexType(most - 1), true);
+  }
+  if (request.wants.count) {
+    message->add_outputs(v1::SELECT_OUTPUT_COUNT);
+    AddResult(
+        job.get(), "count", message->mutable_count_destination(),
+        [](const v1::OperationResult& r, int) { return r.select().has_count() ? &r.select().count() : nullptr; },
+        request.count_output, KeyType::kInt64, 1);
+  }
+  return job;
+}
+
+std::unique_ptr<Job> MakeJob(const RankRequest& request, const CallOptions& call) {
+  auto job = std::make_unique<Job>();
+  v1::RankRequest* message = job->operation.mutable_rank();
+  *message->mutable_options() = ToProto(call);
+  // The numbers of the client's methods and of the contract's follow each other.
+  static_assert(static_cast<int>(RankMethod::kOrdinal) + 1 == v1::RANK_METHOD_ORDINAL);
+  message->set_method(static_cast<v1::RankMethod>(static_cast<int>(request.method) + 1));
+  message->set_order(ToProto(request.order));
+  message->set_keys_sorted(request.keys_sorted);
+  AddInput(job.get(), request.keys, message->mutable_keys(), "keys");
+  const int64_t count = request.keys.count();
+  const bool is_average = request.method == RankMethod::kAverage;
+  AddResult(
+      job.get(), "ranks", message->mutable_ranks_destination(),
+      [](const v1::OperationResult& r, int) { return r.rank().has_ranks() ? &r.rank().ranks() : nullptr; },
+      request.output, is_average ? ElementType(KeyType::kFloat64) : IndexType(count), count, !is_average);
+  return job;
+}
+
 }  // namespace corank::client

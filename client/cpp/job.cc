@@ -25,6 +25,8 @@ constexpr const char* kMethods[] = {
     "/corank.v1.CorankService/Group",
     "/corank.v1.CorankService/CombineSets",
     "/corank.v1.CorankService/Join",
+    "/corank.v1.CorankService/Select",
+    "/corank.v1.CorankService/Rank",
 };
 
 void AddControl(Job* job, absl::Span<const int64_t> numbers, v1::Array* array, const char* field) {
@@ -468,6 +470,10 @@ const v1::RequestStats* StatsOf(const v1::OperationResult& result) {
       return &result.combine_sets().stats();
     case v1::OperationResult::kJoin:
       return &result.join().stats();
+    case v1::OperationResult::kSelect:
+      return &result.select().stats();
+    case v1::OperationResult::kRank:
+      return &result.rank().stats();
     case v1::OperationResult::RESULT_NOT_SET:
       return nullptr;
   }

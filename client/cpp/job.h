@@ -15,6 +15,8 @@
 #include "corank/internal/result_buffer.h"
 #include "corank/join.h"
 #include "corank/operators.h"
+#include "corank/rank.h"
+#include "corank/select.h"
 #include "corank/sets.h"
 #include "corank/v1/corank_service.pb.h"
 
@@ -106,6 +108,8 @@ std::unique_ptr<Job> MakeJob(const SearchRequest& request, const CallOptions& ca
 std::unique_ptr<Job> MakeJob(const GroupRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const CombineSetsRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const JoinRequest& request, const CallOptions& call);
+std::unique_ptr<Job> MakeJob(const SelectRequest& request, const CallOptions& call);
+std::unique_ptr<Job> MakeJob(const RankRequest& request, const CallOptions& call);
 
 /// INVALID_ARGUMENT, naming `field`, if the view is of a result that went to an Output.
 absl::Status CheckHere(absl::string_view field, const ArrayView& view);

@@ -56,10 +56,13 @@
 #include "corank/element.h"
 #include "corank/errors.h"
 #include "corank/groups.h"
+#include "corank/insert.h"
 #include "corank/internal/result_buffer.h"
 #include "corank/join.h"
 #include "corank/memory.h"
 #include "corank/operators.h"
+#include "corank/rank.h"
+#include "corank/select.h"
 #include "corank/sets.h"
 #include "corank/shared_memory.h"
 
@@ -79,8 +82,8 @@ class Client {
   /// Ends the regions that this client registered. No call may be running.
   ~Client();
 
-  // Calls with named arguments. operators.h, columns.h, groups.h, sets.h, join.h and chain.h document the
-  // requests.
+  // Calls with named arguments. operators.h, columns.h, groups.h, sets.h, join.h, select.h, rank.h and
+  // chain.h document the requests.
 
   /// Sorts keys, with values or as indices.
   absl::StatusOr<RawSortResult> Sort(const SortRequest& request, const CallOptions& call = {}) const;
@@ -109,6 +112,10 @@ class Client {
   /// Finds the rows of two arrays that have equal keys. Without max_rows, calls a second time if the join has more rows
   /// than both sides together.
   absl::StatusOr<RawJoinResult> Join(const JoinRequest& request, const CallOptions& call = {}) const;
+  /// Selects elements by flags, bits, positions or a comparison, on request followed by the others.
+  absl::StatusOr<RawSelectResult> Select(const SelectRequest& request, const CallOptions& call = {}) const;
+  /// Ranks each key.
+  absl::StatusOr<RawResult> Rank(const RankRequest& request, const CallOptions& call = {}) const;
   /// Runs a chain of 1 to 16 operators in one call; see chain.h. The arrays always travel as a stream.
   absl::StatusOr<std::vector<OperatorResult>> Run(const std::vector<AnyRequest>& operators,
                                                   const CallOptions& call = {}) const;
@@ -263,6 +270,41 @@ class Client {
   template <typename Left, typename Right>
   absl::StatusOr<CountJoinResult> CountJoin(JoinKind kind, const Left& left, const Right& right,
                                             bool right_sorted = false, const CallOptions& call = {}) const;
+
+  /// The elements whose flag (uint8_t) is not 0, in their order.
+  template <typename Elements, typename T = internal::ElementOf<Elements>>
+  absl::StatusOr<ElementsResult<T>> Select(const Elements& elements, absl::Span<const uint8_t> flags,
+                                           const CallOptions& call = {}) const;
+
+  /// The keys that compare with the threshold as the comparison says, in their order.
+  template <typename Keys, typename Key = internal::KeyOf<Keys>>
+  absl::StatusOr<ElementsResult<Key>> SelectWhere(const Keys& keys, Comparison comparison,
+                                                  internal::KeyOf<Keys> threshold, const CallOptions& call = {}) const;
+
+  /// All elements but those at these positions, which may be in any order.
+  template <typename Elements, typename T = internal::ElementOf<Elements>>
+  absl::StatusOr<ElementsResult<T>> Remove(const Elements& elements, absl::Span<const int64_t> positions,
+                                           const CallOptions& call = {}) const;
+
+  /// The elements with inserted[i] before positions[i], or behind the end if that is the number of elements. Positions
+  /// may be in any order; elements for the same position keep their order. A call of GatherIntervals (insert.h).
+  template <typename Elements, typename Inserted, typename T = internal::ElementOf<Elements>>
+  absl::StatusOr<ElementsResult<T>> Insert(const Elements& elements, absl::Span<const int64_t> positions,
+                                           const Inserted& inserted, const CallOptions& call = {}) const;
+
+  /// The rank of each key, from 1, with any method but kAverage.
+  template <typename Keys, typename Key = internal::KeyOf<Keys>>
+  absl::StatusOr<IndicesResult> Rank(const Keys& keys, const RankOptions& options, const CallOptions& call = {}) const;
+
+  /// The rank of each key, from 1, where equal keys have the mean of their ranks.
+  template <typename Keys, typename Key = internal::KeyOf<Keys>>
+  absl::StatusOr<ElementsResult<double>> AverageRank(const Keys& keys, Order order = Order::kAscending,
+                                                     const CallOptions& call = {}) const;
+
+  /// The elements whose flag is not 0 in their order, then the others in theirs.
+  template <typename Elements, typename T = internal::ElementOf<Elements>>
+  absl::StatusOr<PartitionResult<T>> Partition(const Elements& elements, absl::Span<const uint8_t> flags,
+                                               const CallOptions& call = {}) const;
 
  private:
   /// What a call returned besides its arrays.

@@ -26,11 +26,13 @@ MOST_FILES = {
     "Group": 7,
     "CombineSets": 7,
     "Join": 7,
+    "Select": 7,
+    "Rank": 6,
 }
 WITHOUT_LIMIT = {"Sort", "Merge"}
-# Words that the server also uses for other things: there are groups of settings, and threads join. They count where
-# they name a field.
-ORDINARY_WORDS = {"group", "join"}
+# Words that the server also uses for other things: there are groups of settings, threads join, devices select, and NaNs
+# have a rank. They count where they name a field.
+ORDINARY_WORDS = {"group", "join", "select", "rank"}
 
 ROW = re.compile(r"^\s*ROW\((\w+), (\w+)\)", re.MULTILINE)
 

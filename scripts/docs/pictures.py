@@ -284,6 +284,41 @@ def join() -> Drawing:
     return drawing
 
 
+def select() -> Drawing:
+    elements, flags = list("abcdef"), [0, 1, 1, 0, 0, 1]
+    selected = [each for each, flag in zip(elements, flags, strict=True) if flag]
+    others = [each for each, flag in zip(elements, flags, strict=True) if not flag]
+    drawing = Drawing(LEFT + 6 * CELL + 20, 24 + 4 * (CELL + 10), "Select: flags, the selected elements, a partition")
+    positions(drawing, 12, len(elements))
+    hues = [HUES[0] if flag else PLAIN for flag in flags]
+    named_row(drawing, 24, "elements", list(elements), hues)
+    named_row(drawing, 24 + CELL + 6, "flags", list(flags), hues)
+    named_row(drawing, 24 + 2 * (CELL + 10), "selected", list(selected), [HUES[0]] * len(selected))
+    hues = [HUES[0]] * len(selected) + [PLAIN] * len(others)
+    named_row(drawing, 24 + 3 * (CELL + 10), "partition", [*selected, *others], hues)
+    return drawing
+
+
+def rank() -> Drawing:
+    keys = [7, 3, 7, 9, 3, 7]
+    order = sorted(range(len(keys)), key=lambda i: keys[i])
+    ordinal = [order.index(i) + 1 for i in range(len(keys))]
+    shared = {key: [r for r, other in zip(ordinal, keys, strict=True) if other == key] for key in keys}
+    distinct = sorted(set(keys))
+    rows: dict[str, list[object]] = {
+        "keys": list(keys),
+        "ordinal": list(ordinal),
+        "min": [min(shared[key]) for key in keys],
+        "max": [max(shared[key]) for key in keys],
+        "average": [f"{sum(shared[key]) / len(shared[key]):g}" for key in keys],
+        "dense": [distinct.index(key) + 1 for key in keys],
+    }
+    drawing = Drawing(LEFT + 6 * CELL + 20, 20 + len(rows) * (CELL + 8), "Keys and their ranks by each method")
+    for k, (name, words) in enumerate(rows.items()):
+        named_row(drawing, 10 + k * (CELL + 8), name, words, [HUES[distinct.index(key)] for key in keys])
+    return drawing
+
+
 def places() -> Drawing:
     stages = [(160, 120, "your array"), (312, 120, "on the way"), (464, 120, "server memory"), (616, 120, "GPU memory")]
     blue, orange, green, purple, red = HUES
@@ -330,6 +365,8 @@ PICTURES: dict[str, Callable[[], Drawing]] = {
     "group": group,
     "combine-sets": combine_sets,
     "join": join,
+    "select": select,
+    "rank": rank,
     "places": places,
 }
 

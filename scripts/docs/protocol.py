@@ -14,7 +14,10 @@ from grpc_tools import protoc
 
 ROOT = Path(__file__).resolve().parents[2]
 # The order in which a reader needs them.
-FILES = ("corank_service", "operators", "group", "sets", "join", "array", "memory_service", "error_reason")
+FILES = (
+    *("corank_service", "operators", "group", "sets", "join", "select", "rank"),
+    *("array", "memory_service", "error_reason"),
+)
 # Field numbers of descriptor.proto, of which the paths of comments are made.
 MESSAGES, ENUMS, SERVICES, FIELDS, VALUES, METHODS, SYNTAX = 4, 5, 6, 2, 2, 2, 12
 SCALARS = {number: name[5:].lower() for name, number in FieldDescriptorProto.Type.items()}

@@ -18,7 +18,9 @@
   ROW(Search, search)                      \
   ROW(Group, group)                        \
   ROW(CombineSets, combine_sets)           \
-  ROW(Join, join)
+  ROW(Join, join)                          \
+  ROW(Select, select)                      \
+  ROW(Rank, rank)
 
 namespace corank {
 

@@ -35,14 +35,15 @@ enum class ResultRole : uint8_t {
   kCount,
   kLeftRows,
   kRightRows,
+  kElements,
 };
 
-inline constexpr int kResultRoles = static_cast<int>(ResultRole::kRightRows) + 1;
+inline constexpr int kResultRoles = static_cast<int>(ResultRole::kElements) + 1;
 
 constexpr const char* RoleName(ResultRole role) {
-  constexpr const char* kNames[kResultRoles] = {"keys",   "values",  "indices", "data",      "offsets",   "validity",
-                                                "result", "objects", "ranks",   "positions", "counts",    "firsts",
-                                                "sums",   "minima",  "maxima",  "count",     "left_rows", "right_rows"};
+  constexpr const char* kNames[kResultRoles] = {
+      "keys",   "values", "indices", "data",   "offsets", "validity", "result",    "objects",    "ranks",   "positions",
+      "counts", "firsts", "sums",    "minima", "maxima",  "count",    "left_rows", "right_rows", "elements"};
   return kNames[static_cast<int>(role)];
 }
 

@@ -212,6 +212,61 @@ TEST_F(CliTest, JoinWritesOrCountsRows) {
   }
 }
 
+TEST_F(CliTest, SelectKeepsRemovesAndPartitions) {
+  WriteFile(Path("a.npy"), Npy("<i4", std::vector<int32_t>{5, 1, -7, 9}));
+  WriteFile(Path("v.npy"), Npy("<u2", std::vector<uint16_t>{10, 20, 30, 40}));
+  WriteFile(Path("flags.npy"), Npy("|u1", std::vector<uint8_t>{0, 2, 0, 1}));
+  WriteFile(Path("flags.txt"), "0\n256\n0\n-1\n");
+  WriteFile(Path("positions.npy"), Npy("<i8", std::vector<int64_t>{3, 0}));
+  for (const char* flags : {"flags.npy", "flags.txt"}) {
+    const Finished done = Corank({"select", Path("a.npy"), "--flags", Path(flags), "--partition", "-o", Path("out.npy"),
+                                  "--values", Path("v.npy"), "--values-output", Path("values.npy"), "--indices-output",
+                                  Path("indices.npy"), "--count"});
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_EQ(done.out, "2\n");
+    EXPECT_THAT(FromNpy<int32_t>(ReadFile(Path("out.npy")), "<i4"), ElementsAre(1, 9, 5, -7));
+    EXPECT_THAT(FromNpy<uint16_t>(ReadFile(Path("values.npy")), "<u2"), ElementsAre(20, 40, 10, 30));
+    EXPECT_THAT(FromNpy<uint32_t>(ReadFile(Path("indices.npy")), "<u4"), ElementsAre(1, 3, 0, 2));
+  }
+  ASSERT_EQ(Corank({"select", Path("a.npy"), "--positions", Path("positions.npy"), "--negate", "-o", Path("out.npy")})
+                .exit_code,
+            0);
+  EXPECT_THAT(FromNpy<int32_t>(ReadFile(Path("out.npy")), "<i4"), ElementsAre(1, -7));
+  WriteFile(Path("a.txt"), "5\n1.5\n-7\n");
+  EXPECT_EQ(Corank({"select", Path("a.txt"), "--threshold", "1.5", "--comparison", "less-or-equal"}).out, "1.5\n-7\n");
+  EXPECT_EQ(Corank({"select", Path("a.npy"), "--threshold", "0", "--comparison", "greater", "--count"}).out, "3\n");
+  for (const std::vector<std::string>& wrong : {std::vector<std::string>{},
+                                                {"--flags", Path("flags.npy"), "--positions", Path("positions.npy")},
+                                                {"--threshold", "3000000000", "--comparison", "less"},
+                                                {"--threshold", "3"},
+                                                {"--flags", Path("flags.npy"), "--values", Path("v.npy")}}) {
+    std::vector<std::string> words = {"select", Path("a.npy"), "-o", Path("x.npy")};
+    words.insert(words.end(), wrong.begin(), wrong.end());
+    EXPECT_EQ(Corank(words).exit_code, 2) << words.back();
+  }
+}
+
+TEST_F(CliTest, RankAndInsertWriteTheirResults) {
+  WriteFile(Path("a.txt"), "5\n1\n5\n");
+  EXPECT_EQ(Corank({"rank", Path("a.txt")}).out, "2.5\n1\n2.5\n");
+  EXPECT_EQ(Corank({"rank", Path("a.txt"), "--method", "dense", "--descending"}).out, "1\n2\n1\n");
+  EXPECT_THAT(Corank({"rank", Path("a.txt"), "--keys-sorted"}).err, HasSubstr("a.txt"));
+  EXPECT_EQ(Corank({"rank", Path("a.txt"), "--method", "mean"}).exit_code, 2);
+  WriteFile(Path("b.txt"), "0.5\n8\n");
+  WriteFile(Path("where.txt"), "3\n0\n");
+  EXPECT_EQ(Corank({"insert", Path("a.txt"), Path("b.txt"), "--positions", Path("where.txt")}).out,
+            "8\n5\n1\n5\n0.5\n");
+  WriteFile(Path("where.txt"), "4\n0\n");
+  EXPECT_THAT(Corank({"insert", Path("a.txt"), Path("b.txt"), "--positions", Path("where.txt")}).err,
+              HasSubstr("positions[0]"));
+  WriteFile(Path("c.npy"), Npy("<i4", std::vector<int32_t>{7}));
+  WriteFile(Path("where.txt"), "0\n");
+  EXPECT_THAT(Corank({"insert", Path("a.txt"), Path("c.npy"), "--positions", Path("where.txt")}).err,
+              HasSubstr("int32"));
+  EXPECT_THAT(Corank({"insert", Path("a.txt"), Path("b.txt"), "--positions", Path("where.txt")}).err,
+              HasSubstr("1 positions for 2"));
+}
+
 TEST_F(CliTest, CombineSetsWritesOrCountsTheResult) {
   WriteFile(Path("a.npy"), Npy("<i4", std::vector<int32_t>{1, 3, 3}));
   WriteFile(Path("b.npy"), Npy("<i4", std::vector<int32_t>{3, 5}));
@@ -271,8 +326,9 @@ TEST_F(CliTest, VersionAndHelpNeedNoServer) {
   }
   const Finished help = Corank({"help"});
   EXPECT_EQ(help.exit_code, 0);
-  for (const char* command : {"sort", "merge", "argsort", "move", "expand", "gather", "scatter", "load-balance",
-                              "search", "group", "combine-sets", "join", "info", "bench", "version", "help"}) {
+  for (const char* command :
+       {"sort", "merge", "argsort", "move", "expand", "gather", "scatter", "load-balance", "search", "group",
+        "combine-sets", "join", "select", "rank", "insert", "info", "bench", "version", "help"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command + " "));
   }
   EXPECT_EQ(Corank({"sort", "--help"}).out, Corank({"help", "sort"}).out);

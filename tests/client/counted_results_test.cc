@@ -81,6 +81,60 @@ TEST_P(ClientOnServer, JoinsAndAsksAgainForMoreRows) {
   EXPECT_THAT(std::vector<int32_t>(rows.begin(), rows.begin() + 4), ElementsAre(0, 1, 2, 3));
 }
 
+TEST_P(ClientOnServer, SelectsRemovesAndPartitions) {
+  const std::vector<int16_t> elements = {7, 1, 4, 9};
+  const std::vector<uint8_t> flags = {0, 1, 0, 3};
+  EXPECT_THAT(client_.Select(elements, flags)->elements, ElementsAre(1, 9));
+  EXPECT_THAT(client_.Remove(elements, {3, 0, 3})->elements, ElementsAre(1, 4));
+  EXPECT_THAT(client_.SelectWhere(elements, Comparison::kGreaterOrEqual, 7)->elements, ElementsAre(7, 9));
+  const auto partitioned = client_.Partition(elements, flags);
+  ASSERT_TRUE(partitioned.ok()) << partitioned.status();
+  EXPECT_THAT(partitioned->elements, ElementsAre(1, 9, 7, 4));
+  EXPECT_EQ(partitioned->selected, 2);
+  EXPECT_EQ(ViolatedField(client_.Remove(elements, {0, 4}).status()), "positions[1]");
+
+  std::vector<int16_t> room(4);
+  const std::vector<uint8_t> bits = {0b1011};
+  SelectRequest request{ViewOf(elements)};
+  request.values = ViewOf(flags);
+  request.bitmap = ViewOf(bits);
+  request.wants.indices = request.wants.count = true;
+  request.elements_output = Into(room);
+  const auto raw = client_.Select(request);
+  ASSERT_TRUE(raw.ok()) << raw.status();
+  EXPECT_EQ(raw->elements->placed, 3);
+  EXPECT_THAT(room, ElementsAre(7, 1, 9, 0));
+  EXPECT_THAT(*ToVector<uint8_t>(*raw->values), ElementsAre(0, 1, 3));
+  EXPECT_THAT(*ToIndices(*raw->indices), ElementsAre(0, 1, 3));
+  EXPECT_THAT(*ToVector<int64_t>(*raw->count), ElementsAre(3));
+  request.positions = ViewOf(std::vector<int64_t>());
+  EXPECT_EQ(ViolatedField(client_.Select(request).status()), "flags");
+}
+
+TEST_P(ClientOnServer, InsertsBeforeManyPositions) {
+  const std::vector<int16_t> elements = {1, 2, 3}, inserted = {10, 20, 30, 40, 50};
+  EXPECT_THAT(client_.Insert(elements, {3, 0, 1, 3, 0}, inserted)->elements, ElementsAre(20, 50, 1, 30, 2, 3, 10, 40));
+  EXPECT_THAT(client_.Insert(elements, {}, std::vector<int16_t>())->elements, ElementsAre(1, 2, 3));
+  EXPECT_THAT(client_.Insert(std::vector<int16_t>(), {0, 0}, std::vector<int16_t>{7, 8})->elements, ElementsAre(7, 8));
+  EXPECT_THAT(client_.Insert(elements, {0, 4}, std::vector<int16_t>{7, 8}).status().message(),
+              ::testing::HasSubstr("positions[1]"));
+  EXPECT_FALSE(client_.Insert(elements, {0}, inserted).ok());
+}
+
+TEST_P(ClientOnServer, RanksKeys) {
+  const std::vector<int16_t> keys = {7, 1, 7, 9};
+  EXPECT_THAT(client_.AverageRank(keys)->elements, ElementsAre(2.5, 1, 2.5, 4));
+  EXPECT_THAT(client_.Rank(keys, {RankMethod::kMin})->indices, ElementsAre(2, 1, 2, 4));
+  EXPECT_THAT(client_.Rank(keys, {RankMethod::kMax, Order::kDescending})->indices, ElementsAre(3, 4, 3, 1));
+  EXPECT_THAT(client_.Rank(keys, {RankMethod::kDense})->indices, ElementsAre(2, 1, 2, 3));
+  EXPECT_THAT(client_.Rank(keys, {RankMethod::kOrdinal})->indices, ElementsAre(2, 1, 3, 4));
+  EXPECT_FALSE(client_.Rank(keys, RankOptions()).ok());
+  RankOptions sorted;
+  sorted.method = RankMethod::kDense;
+  sorted.keys_sorted = true;
+  EXPECT_EQ(ViolatedField(client_.Rank(keys, sorted).status()), "keys");
+}
+
 TEST_P(ClientOnServer, CombinesSets) {
   const std::vector<int16_t> left = {1, 3, 3, 7}, right = {3, 4, 7, 7};
   const auto united = client_.CombineSets(SetOperation::kUnion, left, right);

@@ -138,5 +138,22 @@ TEST(LooksLikeText, TellsNumbersAndProseFromElements) {
   EXPECT_TRUE(LooksLikeText(large + "\xC3\xA4" + std::string(1, '\0')));
 }
 
+TEST(ReadElement, TakesTheNumbersThatATypeHolds) {
+  EXPECT_EQ(*ReadElement(KeyType::kInt8, "-128"), "\x80");
+  EXPECT_EQ(*ReadElement(KeyType::kUint16, "65535"), "\xff\xff");
+  EXPECT_EQ(*ReadElement(KeyType::kUint64, "18446744073709551615"), std::string(8, '\xff'));
+  EXPECT_EQ(*ReadElement(KeyType::kFloat16, "1"), std::string("\0\x3c", 2));
+  EXPECT_EQ(*ReadElement(KeyType::kBfloat16, "-2"), std::string("\0\xc0", 2));
+  EXPECT_EQ(*ReadElement(KeyType::kFloat32, "0.5"), std::string("\0\0\0\x3f", 4));
+  for (const KeyType type : kAllKeyTypes) {
+    for (const char* wrong : {"", "x", "1 2", "--1", "0x10"}) EXPECT_FALSE(ReadElement(type, wrong).ok()) << wrong;
+    EXPECT_EQ(ReadElement(type, "nan").ok(), IsFloat(type));
+    EXPECT_EQ(ReadElement(type, "1.5").ok(), IsFloat(type));
+    EXPECT_EQ(ReadElement(type, "-1").ok(), IsFloat(type) || IsSigned(type));
+  }
+  EXPECT_FALSE(ReadElement(KeyType::kInt8, "128").ok());
+  EXPECT_FALSE(ReadElement(KeyType::kUint64, "18446744073709551616").ok());
+}
+
 }  // namespace
 }  // namespace corank::cli

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from corank.v1 import group_pb2, join_pb2, operators_pb2, sets_pb2
+from corank.v1 import group_pb2, join_pb2, operators_pb2, rank_pb2, select_pb2, sets_pb2
 from google.protobuf import json_format
 
 _TABLE = json.loads((pathlib.Path(__file__).resolve().parents[1] / "requests.json").read_text(encoding="utf-8"))
@@ -74,7 +74,13 @@ def _patch(change: Any, json_value: Any) -> Any:
 
 def _message(good: str, value: Any) -> tuple[str, Any]:
     operator = "Sort" if good == "ColumnSort" else good
-    messages = {"Group": group_pb2, "CombineSets": sets_pb2, "Join": join_pb2}.get(operator, operators_pb2)
+    messages = {
+        "Group": group_pb2,
+        "CombineSets": sets_pb2,
+        "Join": join_pb2,
+        "Select": select_pb2,
+        "Rank": rank_pb2,
+    }.get(operator, operators_pb2)
     return operator, json_format.ParseDict(value, getattr(messages, f"{operator}Request")())
 
 

@@ -112,6 +112,8 @@ def test_good_requests_are_answered(narrow_client: corank.Client) -> None:
         "Group",
         "CombineSets",
         "Join",
+        "Select",
+        "Rank",
         "Execute",
     ],
 )

@@ -236,6 +236,7 @@ std::vector<Scenario> Scenarios() {
       {"Scatter", GoodScatter()},  {"LoadBalance", GoodBalance()},
       {"Search", GoodSearch()},    {"Group", GoodGroup()},
       {"CombineSets", GoodSets()}, {"Join", GoodJoin()},
+      {"Select", GoodSelect()},    {"Rank", GoodRank()},
       {"large Sort", LargeSort()}};
   for (const auto& [name, request] : requests) {
     scenarios.push_back(Inline(name, request));

@@ -79,6 +79,8 @@ v1::Operation ToOperation(const AnyRequest& request) {
     void operator()(const v1::SearchRequest& request) const { *operation->mutable_search() = request; }
     void operator()(const v1::GroupRequest& request) const { *operation->mutable_group() = request; }
     void operator()(const v1::CombineSetsRequest& request) const { *operation->mutable_combine_sets() = request; }
+    void operator()(const v1::RankRequest& request) const { *operation->mutable_rank() = request; }
+    void operator()(const v1::SelectRequest& request) const { *operation->mutable_select() = request; }
     void operator()(const v1::JoinRequest& request) const { *operation->mutable_join() = request; }
   };
   std::visit(Setter{&operation}, request);

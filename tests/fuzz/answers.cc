@@ -301,4 +301,68 @@ bool IsRight(const v1::JoinRequest& request, const v1::JoinResponse& response) {
                       v1::ELEMENT_TYPE_INT32, testing::IndexArray(right_rows, 4));
 }
 
+bool IsRight(const v1::SelectRequest& request, const v1::SelectResponse& response) {
+  for (const v1::Array* array : {&request.elements(), &request.values(), &request.flags(), &request.bitmap(),
+                                 &request.positions(), &request.threshold()}) {
+    if (!IsInline(*array)) return true;
+  }
+  for (const v1::Destination* destination : {&request.elements_destination(), &request.values_destination(),
+                                             &request.indices_destination(), &request.count_destination()}) {
+    if (!IsInline(*destination)) return true;
+  }
+  const Bytes elements = BytesOf(request.elements());
+  const int element_bytes = ElementBytes(request.elements());
+  std::vector<bool> holds(elements.size() / static_cast<size_t>(element_bytes));
+  if (request.has_flags()) {
+    const Bytes flags = BytesOf(request.flags());
+    if (flags.size() != holds.size()) return false;
+    for (size_t i = 0; i < holds.size(); ++i) holds[i] = flags[i] != 0;
+  } else if (request.has_bitmap()) {
+    const Bytes bits = BytesOf(request.bitmap());
+    if (bits.size() != (holds.size() + 7) / 8) return false;
+    for (size_t i = 0; i < holds.size(); ++i) holds[i] = (bits[i / 8] >> (i % 8) & 1) != 0;
+  } else if (request.has_positions()) {
+    for (const int64_t position : Int64sOf(request.positions())) {
+      if (position < 0 || position >= static_cast<int64_t>(holds.size())) return false;
+      holds[static_cast<size_t>(position)] = true;
+    }
+  } else {
+    holds = testing::CompareAll(static_cast<Comparison>(request.comparison()), KeyTypeOf(request.elements()), elements,
+                                BytesOf(request.threshold()));
+  }
+  std::vector<int64_t> rows, others;
+  for (size_t i = 0; i < holds.size(); ++i) {
+    (holds[i] != request.negate() ? rows : others).push_back(static_cast<int64_t>(i));
+  }
+  const auto selected = static_cast<int64_t>(rows.size());
+  if (request.partition()) rows.insert(rows.end(), others.begin(), others.end());
+  const auto wants = [&](v1::SelectOutput output) {
+    const auto& outputs = request.outputs();
+    return std::find(outputs.begin(), outputs.end(), output) != outputs.end();
+  };
+  return HoldsOrLacks(request.outputs_size() == 0 || wants(v1::SELECT_OUTPUT_ELEMENTS), response.has_elements(),
+                      response.elements(), request.elements().type(), testing::Gather(elements, element_bytes, rows)) &&
+         HoldsOrLacks(request.has_values(), response.has_values(), response.values(), request.values().type(),
+                      request.has_values()
+                          ? testing::Gather(BytesOf(request.values()), ElementBytes(request.values()), rows)
+                          : Bytes()) &&
+         HoldsOrLacks(wants(v1::SELECT_OUTPUT_INDICES), response.has_indices(), response.indices(),
+                      v1::ELEMENT_TYPE_UINT32, testing::IndexArray(rows, 4)) &&
+         HoldsOrLacks(wants(v1::SELECT_OUTPUT_COUNT), response.has_count(), response.count(), v1::ELEMENT_TYPE_INT64,
+                      testing::IndexArray({selected}, 8));
+}
+
+bool IsRight(const v1::RankRequest& request, const v1::RankResponse& response) {
+  if (!IsInline(request.ranks_destination()) || !IsInline(request.keys())) return true;
+  const KeyType type = KeyTypeOf(request.keys());
+  const Order order = OrderOf(request.order());
+  const Bytes keys = BytesOf(request.keys());
+  if (request.keys_sorted() && testing::FirstUnsorted(type, order, keys)) return false;  // the server must refuse it
+  const auto method = request.method() == v1::RANK_METHOD_UNSPECIFIED ? RankMethod::kAverage
+                                                                      : static_cast<RankMethod>(request.method());
+  return HoldsOrLacks(true, response.has_ranks(), response.ranks(),
+                      method == RankMethod::kAverage ? v1::ELEMENT_TYPE_FLOAT64 : v1::ELEMENT_TYPE_UINT32,
+                      testing::Ranks(method, type, order, keys));
+}
+
 }  // namespace corank::fuzz

@@ -10,12 +10,14 @@
 #include "corank/v1/group.pb.h"
 #include "corank/v1/join.pb.h"
 #include "corank/v1/operators.pb.h"
+#include "corank/v1/rank.pb.h"
+#include "corank/v1/select.pb.h"
 #include "corank/v1/sets.pb.h"
 
 namespace corank::fuzz {
 
 /// The number of operators. `op` counts from 0 in the contract's order.
-inline constexpr int kOperators = 11;
+inline constexpr int kOperators = 13;
 
 /// For any bytes: the parser agrees with protobuf's own, and valid requests get the right result. `cuts`: the ends of
 /// slices (see Sliced).
@@ -33,6 +35,8 @@ bool IsRight(const v1::SearchRequest& request, const v1::SearchResponse& respons
 bool IsRight(const v1::GroupRequest& request, const v1::GroupResponse& response);
 bool IsRight(const v1::CombineSetsRequest& request, const v1::CombineSetsResponse& response);
 bool IsRight(const v1::JoinRequest& request, const v1::JoinResponse& response);
+bool IsRight(const v1::SelectRequest& request, const v1::SelectResponse& response);
+bool IsRight(const v1::RankRequest& request, const v1::RankResponse& response);
 
 }  // namespace corank::fuzz
 

@@ -263,6 +263,42 @@ std::string JoinSides(Input& input) {
   return request.SerializeAsString();
 }
 
+std::string Ranked(Input& input) {
+  v1::RankRequest request;
+  *request.mutable_keys() = Elements(input, AnyKey(input), Count(input));
+  request.set_method(static_cast<v1::RankMethod>(input.Choice(6)));
+  request.set_order(static_cast<v1::SortOrder>(input.Choice(3)));
+  if (input.Choice(3) == 0) {
+    request.set_keys_sorted(true);
+    if (input.Choice(4) != 0) *request.mutable_keys() = Sorted(request.keys(), request.order());
+  }
+  return request.SerializeAsString();
+}
+
+std::string Selected(Input& input) {
+  v1::SelectRequest request;
+  const int64_t count = Count(input);
+  const bool compares = input.Choice(4) == 0;
+  *request.mutable_elements() = compares ? Elements(input, AnyKey(input), count) : Values(input, count);
+  if (input.Bit()) *request.mutable_values() = Values(input, count);
+  if (compares) {
+    *request.mutable_threshold() = Elements(input, request.elements().type(), 1);
+    request.set_comparison(static_cast<v1::Comparison>(1 + input.Choice(6)));
+  } else if (input.Choice(3) == 0) {
+    *request.mutable_bitmap() = Elements(input, v1::ELEMENT_TYPE_UINT8, (count + 7) / 8);
+  } else if (input.Bit()) {
+    *request.mutable_flags() = Elements(input, v1::ELEMENT_TYPE_UINT8, count);
+  } else {
+    *request.mutable_positions() = Numbers(SmallNumbers(input, input.Choice(50)));
+  }
+  request.set_negate(input.Bit());
+  request.set_partition(input.Bit());
+  for (int output = v1::SELECT_OUTPUT_ELEMENTS; output <= v1::SELECT_OUTPUT_COUNT; ++output) {
+    if (input.Bit()) request.add_outputs(static_cast<v1::SelectOutput>(output));
+  }
+  return request.SerializeAsString();
+}
+
 }  // namespace
 
 std::vector<std::string> Seeds() {
@@ -282,9 +318,9 @@ std::vector<std::string> Seeds() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using Maker = std::string (*)(corank::fuzz::Input&);
   static constexpr Maker kMakers[corank::fuzz::kOperators] = {
-      corank::fuzz::Sort,   corank::fuzz::Merge,   corank::fuzz::Expand,   corank::fuzz::Move,
-      corank::fuzz::Gather, corank::fuzz::Scatter, corank::fuzz::Balance,  corank::fuzz::Search,
-      corank::fuzz::Group,  corank::fuzz::Sets,    corank::fuzz::JoinSides};
+      corank::fuzz::Sort,      corank::fuzz::Merge,    corank::fuzz::Expand, corank::fuzz::Move,  corank::fuzz::Gather,
+      corank::fuzz::Scatter,   corank::fuzz::Balance,  corank::fuzz::Search, corank::fuzz::Group, corank::fuzz::Sets,
+      corank::fuzz::JoinSides, corank::fuzz::Selected, corank::fuzz::Ranked};
   corank::fuzz::Input input(data, size);
   const int op = input.Choice(corank::fuzz::kOperators);
   const uint8_t cuts = input.Byte();

@@ -93,7 +93,9 @@ void RunRequestBytes(int op, absl::string_view bytes, uint8_t cuts) {
                                                   Run<v1::SearchRequest, v1::SearchResponse>,
                                                   Run<v1::GroupRequest, v1::GroupResponse>,
                                                   Run<v1::CombineSetsRequest, v1::CombineSetsResponse>,
-                                                  Run<v1::JoinRequest, v1::JoinResponse>};
+                                                  Run<v1::JoinRequest, v1::JoinResponse>,
+                                                  Run<v1::SelectRequest, v1::SelectResponse>,
+                                                  Run<v1::RankRequest, v1::RankResponse>};
   kRunners[op](bytes, cuts);
   World::Get().Reset();
 }

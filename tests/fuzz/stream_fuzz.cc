@@ -122,6 +122,13 @@ void NotePlan(const std::string& bytes, Sent& sent) {
     note(operation.combine_sets().right_values());
     note(operation.join().left());
     note(operation.join().right());
+    note(operation.rank().keys());
+    note(operation.select().elements());
+    note(operation.select().values());
+    note(operation.select().flags());
+    note(operation.select().bitmap());
+    note(operation.select().positions());
+    note(operation.select().threshold());
   }
   if (request.plan().operations_size() == 1 && request.plan().operations(0).has_sort() && request.plan().parts() <= 1) {
     sent.only_sort = request.plan().operations(0).sort();

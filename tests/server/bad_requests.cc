@@ -25,6 +25,8 @@ AnyRequest Empty(const std::string& name) {
       {"Group", v1::GroupRequest()},
       {"CombineSets", v1::CombineSetsRequest()},
       {"Join", v1::JoinRequest()},
+      {"Select", v1::SelectRequest()},
+      {"Rank", v1::RankRequest()},
   };
   return all->at(name);
 }

@@ -9,6 +9,7 @@
 #include "kernels/common/join.h"
 #include "kernels/common/sets.h"
 #include "tests/server/operators_fixture.h"
+#include "tests/support/rows.h"
 
 namespace corank::testing {
 namespace {
@@ -151,6 +152,86 @@ TEST_F(OperatorsTest, CombinesSetsOfEveryType) {
         EXPECT_EQ(response.keys().type(), static_cast<v1::ElementType>(type));
         EXPECT_EQ(response.values().inline_data(), Text(Gather(values, 2, expected)));
         EXPECT_FALSE(response.has_count());
+      }
+    }
+  }
+}
+
+TEST_F(OperatorsTest, SelectsElementsByEveryPredicate) {
+  uint64_t seed = 90;
+  for (const KeyType type : kAllKeyTypes) {
+    for (const int64_t count : {0, 1, 9, 300}) {
+      for (int by = 0; by < 4; ++by) {
+        SCOPED_TRACE(::testing::Message()
+                     << KeyTypeName(type) << " x " << count << ", by " << by << ", seed " << ++seed);
+        const Bytes elements = MakeKeys(type, Distribution::kSixteenDistinct, count, seed);
+        const Bytes values = MakeKeys(KeyType::kUint16, Distribution::kUniform, count, seed + 1);
+        const Bytes threshold = MakeKeys(type, Distribution::kSixteenDistinct, 1, seed);
+        const auto comparison = static_cast<Comparison>(1 + seed % 6);
+        std::vector<bool> holds = CompareAll(comparison, type, elements, threshold);
+        v1::SelectRequest request;
+        *request.mutable_elements() = ToArray(type, elements);
+        std::vector<int64_t> positions, rows, others;
+        for (int64_t i = 0; i < count; ++i) {
+          const bool is_set = holds[static_cast<size_t>(i)];
+          if (is_set) positions.insert(positions.begin(), i);
+          (is_set != (seed % 2 == 0) ? rows : others).push_back(i);
+        }
+        if (by == 0) *request.mutable_flags() = ToArray(KeyType::kUint8, Bytes(holds.begin(), holds.end()));
+        if (by == 1) *request.mutable_bitmap() = ToArray(KeyType::kUint8, Bitmap(holds, true));
+        if (by == 2) *request.mutable_positions() = Int64s(positions);
+        if (by == 3) {
+          *request.mutable_threshold() = ToArray(type, threshold);
+          request.set_comparison(static_cast<v1::Comparison>(comparison));
+        }
+        request.set_negate(seed % 2 == 0);
+        auto response = Get<v1::SelectResponse>(request);
+        EXPECT_EQ(response.elements().inline_data(),
+                  ToArray(type, Gather(elements, KeyBytes(type), rows)).inline_data());
+        EXPECT_EQ(response.elements().count(), static_cast<int64_t>(rows.size()));
+        EXPECT_FALSE(response.has_values() || response.has_indices() || response.has_count());
+
+        *request.mutable_values() = ToArray(KeyType::kUint16, values);
+        request.add_outputs(v1::SELECT_OUTPUT_INDICES);
+        request.add_outputs(v1::SELECT_OUTPUT_COUNT);
+        request.set_partition(true);
+        response = Get<v1::SelectResponse>(request);
+        EXPECT_EQ(response.count().inline_data(), Int64s({static_cast<int64_t>(rows.size())}).inline_data());
+        rows.insert(rows.end(), others.begin(), others.end());
+        EXPECT_EQ(response.indices().inline_data(), Indices(rows));
+        EXPECT_EQ(response.values().inline_data(), ToArray(KeyType::kUint16, Gather(values, 2, rows)).inline_data());
+        EXPECT_EQ(response.values().count(), count);
+        EXPECT_FALSE(response.has_elements());
+      }
+    }
+  }
+}
+
+TEST_F(OperatorsTest, RanksKeysOfEveryTypeInEveryWay) {
+  uint64_t seed = 70;
+  for (const KeyType type : kAllKeyTypes) {
+    for (int method = v1::RANK_METHOD_UNSPECIFIED; method <= v1::RANK_METHOD_ORDINAL; ++method) {
+      for (const int64_t count : {0, 1, 300}) {
+        SCOPED_TRACE(::testing::Message()
+                     << KeyTypeName(type) << " x " << count << ", method " << method << ", seed " << ++seed);
+        const Distribution some = IsFloat(type) ? Distribution::kSpecialFloats : Distribution::kSixteenDistinct;
+        const Order order = seed % 2 == 0 ? Order::kAscending : Order::kDescending;
+        Bytes keys = MakeKeys(type, some, count, seed);
+        v1::RankRequest request;
+        if (seed % 3 == 0) {
+          keys = Gather(keys, KeyBytes(type), StableOrder(type, order, keys));
+          request.set_keys_sorted(true);
+        }
+        *request.mutable_keys() = ToArray(type, keys);
+        request.set_method(static_cast<v1::RankMethod>(method));
+        if (order == Order::kDescending) request.set_order(v1::SORT_ORDER_DESCENDING);
+        const auto engines = method == 0 ? RankMethod::kAverage : static_cast<RankMethod>(method);
+        const Bytes expected = Ranks(engines, type, order, keys);
+        const auto response = Get<v1::RankResponse>(request);
+        EXPECT_EQ(response.ranks().inline_data(), std::string(expected.begin(), expected.end()));
+        EXPECT_EQ(response.ranks().type(),
+                  engines == RankMethod::kAverage ? v1::ELEMENT_TYPE_FLOAT64 : v1::ELEMENT_TYPE_UINT32);
+        EXPECT_EQ(response.ranks().count(), count);
       }
     }
   }

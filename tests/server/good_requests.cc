@@ -28,10 +28,12 @@ v1::SearchRequest GoodSearch() { return Good<v1::SearchRequest>("Search"); }
 v1::GroupRequest GoodGroup() { return Good<v1::GroupRequest>("Group"); }
 v1::CombineSetsRequest GoodSets() { return Good<v1::CombineSetsRequest>("CombineSets"); }
 v1::JoinRequest GoodJoin() { return Good<v1::JoinRequest>("Join"); }
+v1::SelectRequest GoodSelect() { return Good<v1::SelectRequest>("Select"); }
+v1::RankRequest GoodRank() { return Good<v1::RankRequest>("Rank"); }
 
 std::vector<AnyRequest> GoodRequests() {
-  return {GoodSort(),    GoodMerge(),  GoodExpand(), GoodMove(), GoodGather(), GoodScatter(),
-          GoodBalance(), GoodSearch(), GoodGroup(),  GoodSets(), GoodJoin(),   GoodColumnSort()};
+  return {GoodSort(),   GoodMerge(), GoodExpand(), GoodMove(), GoodGather(), GoodScatter(), GoodBalance(),
+          GoodSearch(), GoodGroup(), GoodSets(),   GoodJoin(), GoodSelect(), GoodRank(),    GoodColumnSort()};
 }
 
 }  // namespace corank::testing

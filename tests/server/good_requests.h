@@ -8,13 +8,16 @@
 #include "corank/v1/group.pb.h"
 #include "corank/v1/join.pb.h"
 #include "corank/v1/operators.pb.h"
+#include "corank/v1/rank.pb.h"
+#include "corank/v1/select.pb.h"
 #include "corank/v1/sets.pb.h"
 
 namespace corank::testing {
 
-using AnyRequest = std::variant<v1::SortRequest, v1::MergeRequest, v1::ExpandIntervalsRequest, v1::MoveIntervalsRequest,
-                                v1::GatherIntervalsRequest, v1::ScatterIntervalsRequest, v1::LoadBalanceRequest,
-                                v1::SearchRequest, v1::GroupRequest, v1::CombineSetsRequest, v1::JoinRequest>;
+using AnyRequest =
+    std::variant<v1::SortRequest, v1::MergeRequest, v1::ExpandIntervalsRequest, v1::MoveIntervalsRequest,
+                 v1::GatherIntervalsRequest, v1::ScatterIntervalsRequest, v1::LoadBalanceRequest, v1::SearchRequest,
+                 v1::GroupRequest, v1::CombineSetsRequest, v1::JoinRequest, v1::SelectRequest, v1::RankRequest>;
 
 v1::SortRequest GoodSort();
 v1::SortRequest GoodColumnSort();
@@ -28,6 +31,8 @@ v1::SearchRequest GoodSearch();
 v1::GroupRequest GoodGroup();
 v1::CombineSetsRequest GoodSets();
 v1::JoinRequest GoodJoin();
+v1::SelectRequest GoodSelect();
+v1::RankRequest GoodRank();
 
 /// One of each.
 std::vector<AnyRequest> GoodRequests();

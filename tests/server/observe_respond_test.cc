@@ -397,6 +397,11 @@ TEST(Responses, OfEveryOperatorHaveTheirFields) {
   EXPECT_EQ(Encoded<v1::JoinResponse>(outcome(ResultRole::kLeftRows)).left_rows().inline_data(), "x");
   EXPECT_EQ(Encoded<v1::JoinResponse>(outcome(ResultRole::kRightRows)).right_rows().inline_data(), "x");
   EXPECT_EQ(Encoded<v1::JoinResponse>(outcome(ResultRole::kCount)).count().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::RankResponse>(outcome(ResultRole::kRanks)).ranks().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::SelectResponse>(outcome(ResultRole::kElements)).elements().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::SelectResponse>(outcome(ResultRole::kValues)).values().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::SelectResponse>(outcome(ResultRole::kIndices)).indices().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::SelectResponse>(outcome(ResultRole::kCount)).count().inline_data(), "x");
 }
 
 }  // namespace

@@ -94,6 +94,16 @@ struct Unary<v1::GroupRequest> {
   static constexpr auto kMethod = &v1::CorankService::Stub::Group;
 };
 template <>
+struct Unary<v1::SelectRequest> {
+  using Response = v1::SelectResponse;
+  static constexpr auto kMethod = &v1::CorankService::Stub::Select;
+};
+template <>
+struct Unary<v1::RankRequest> {
+  using Response = v1::RankResponse;
+  static constexpr auto kMethod = &v1::CorankService::Stub::Rank;
+};
+template <>
 struct Unary<v1::JoinRequest> {
   using Response = v1::JoinResponse;
   static constexpr auto kMethod = &v1::CorankService::Stub::Join;

@@ -282,6 +282,36 @@ Case GroupCase() {
   return one;
 }
 
+Case SelectCase() {
+  Case one{"select"};
+  const Bytes elements = KeysOf(200, 26), flags = MakeKeys(KeyType::kUint8, Distribution::kSixteenDistinct, 200, 27);
+  std::vector<int64_t> rows, others;
+  for (int64_t i = 0; i < 200; ++i) (flags[static_cast<size_t>(i)] != 0 ? rows : others).push_back(i);
+  const auto selected = static_cast<int64_t>(rows.size());
+  rows.insert(rows.end(), others.begin(), others.end());
+  v1::SelectRequest& request = *one.operation.mutable_select();
+  *request.mutable_elements() = Int32Array(elements);
+  *request.mutable_flags() = ArrayOf(v1::ELEMENT_TYPE_UINT8, flags);
+  request.set_partition(true);
+  for (const auto output : {v1::SELECT_OUTPUT_ELEMENTS, v1::SELECT_OUTPUT_INDICES, v1::SELECT_OUTPUT_COUNT}) {
+    request.add_outputs(output);
+  }
+  v1::SelectResponse& response = *one.expected.mutable_select();
+  *response.mutable_elements() = Int32Array(Gather(elements, 4, rows));
+  *response.mutable_indices() = ArrayOf(v1::ELEMENT_TYPE_UINT32, IndexArray(rows, 4));
+  *response.mutable_count() = ArrayOf(v1::ELEMENT_TYPE_INT64, IndexArray({selected}, 8));
+  return one;
+}
+
+Case RankCase() {
+  Case one{"rank"};
+  const Bytes keys = KeysOf(200, 28);
+  *one.operation.mutable_rank()->mutable_keys() = Int32Array(keys);
+  *one.expected.mutable_rank()->mutable_ranks() =
+      ArrayOf(v1::ELEMENT_TYPE_FLOAT64, Ranks(RankMethod::kAverage, KeyType::kInt32, Order::kAscending, keys));
+  return one;
+}
+
 Case JoinCase() {
   Case one{"join"};
   const Bytes left = KeysOf(200, 24), right = KeysOf(150, 25);
@@ -342,7 +372,9 @@ std::vector<Case> Cases() {
           SearchCase(),
           GroupCase(),
           SetsCase(),
-          JoinCase()};
+          JoinCase(),
+          SelectCase(),
+          RankCase()};
 }
 
 class StreamCombinationsTest : public ::testing::TestWithParam<int> {

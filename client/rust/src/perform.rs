@@ -213,6 +213,8 @@ async fn unary(
         Operation::Group(request) => call!(request, Group),
         Operation::CombineSets(request) => call!(request, CombineSets),
         Operation::Join(request) => call!(request, Join),
+        Operation::Select(request) => call!(request, Select),
+        Operation::Rank(request) => call!(request, Rank),
     }
 }
 

@@ -59,6 +59,8 @@ impl Method {
             Answer::Group(_) => "Group",
             Answer::CombineSets(_) => "CombineSets",
             Answer::Join(_) => "Join",
+            Answer::Select(_) => "Select",
+            Answer::Rank(_) => "Rank",
         }
     }
 
@@ -497,6 +499,17 @@ impl Answered {
                 add("values", sets.values);
                 add("count", sets.count);
                 sets.stats
+            }
+            Answer::Rank(rank) => {
+                add("ranks", rank.ranks);
+                rank.stats
+            }
+            Answer::Select(select) => {
+                add("elements", select.elements);
+                add("values", select.values);
+                add("indices", select.indices);
+                add("count", select.count);
+                select.stats
             }
             Answer::Join(join) => {
                 add("left_rows", join.left_rows);

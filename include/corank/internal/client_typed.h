@@ -232,6 +232,82 @@ absl::StatusOr<CountJoinResult> Client::CountJoin(JoinKind kind, const Left& lef
   return CountJoinResult{count.front(), std::move(outcome->stats)};
 }
 
+template <typename Elements, typename T>
+absl::StatusOr<ElementsResult<T>> Client::Select(const Elements& elements, absl::Span<const uint8_t> flags,
+                                                 const CallOptions& call) const {
+  SelectRequest request{ViewOf(elements)};
+  request.flags = ViewOf(flags);
+  return RunElements<T>(request, call);
+}
+
+template <typename Keys, typename Key>
+absl::StatusOr<ElementsResult<Key>> Client::SelectWhere(const Keys& keys, Comparison comparison,
+                                                        internal::KeyOf<Keys> threshold,
+                                                        const CallOptions& call) const {
+  SelectRequest request{ViewOf(keys)};
+  request.threshold = ViewOf(absl::MakeConstSpan(&threshold, 1));
+  request.comparison = comparison;
+  return RunElements<Key>(request, call);
+}
+
+template <typename Elements, typename T>
+absl::StatusOr<ElementsResult<T>> Client::Remove(const Elements& elements, absl::Span<const int64_t> positions,
+                                                 const CallOptions& call) const {
+  SelectRequest request{ViewOf(elements)};
+  request.positions = ViewOf(positions);
+  request.negate = true;
+  return RunElements<T>(request, call);
+}
+
+template <typename Elements, typename T>
+absl::StatusOr<PartitionResult<T>> Client::Partition(const Elements& elements, absl::Span<const uint8_t> flags,
+                                                     const CallOptions& call) const {
+  SelectRequest request{ViewOf(elements)};
+  request.flags = ViewOf(flags);
+  request.partition = request.wants.count = true;
+  PartitionResult<T> result;
+  std::vector<int64_t> count;
+  VectorBuffer<T> ordered(&result.elements);
+  VectorBuffer<int64_t> selected(&count);
+  absl::StatusOr<Outcome> outcome = RunInto(request, call, {&ordered, &selected});
+  if (!outcome.ok()) return outcome.status();
+  result.selected = count.front();
+  result.stats = std::move(outcome->stats);
+  return result;
+}
+
+template <typename Elements, typename Inserted, typename T>
+absl::StatusOr<ElementsResult<T>> Client::Insert(const Elements& elements, absl::Span<const int64_t> positions,
+                                                 const Inserted& inserted, const CallOptions& call) const {
+  static_assert(std::is_same_v<T, internal::ElementOf<Inserted>>, "both arrays have elements of one type");
+  if (positions.size() != std::size(inserted)) {
+    return absl::InvalidArgumentError("positions: needs one for each inserted element");
+  }
+  const auto count = static_cast<int64_t>(std::size(elements));
+  absl::StatusOr<InsertionIntervals> intervals = IntervalsToInsert(count, positions);
+  if (!intervals.ok()) return intervals.status();
+  std::vector<T> both(std::data(elements), std::data(elements) + count);
+  both.insert(both.end(), std::data(inserted), std::data(inserted) + std::size(inserted));
+  return GatherIntervals(both, intervals->source_offsets, intervals->counts, call);
+}
+
+template <typename Keys, typename Key>
+absl::StatusOr<IndicesResult> Client::Rank(const Keys& keys, const RankOptions& options,
+                                           const CallOptions& call) const {
+  if (options.method == RankMethod::kAverage) {
+    return absl::InvalidArgumentError("method: mean ranks are no integers; call AverageRank");
+  }
+  absl::StatusOr<RawResult> raw = Rank(RankRequest{options, ViewOf(keys)}, call);
+  if (!raw.ok()) return raw.status();
+  return TypedIndices(raw->array, std::move(raw->stats));
+}
+
+template <typename Keys, typename Key>
+absl::StatusOr<ElementsResult<double>> Client::AverageRank(const Keys& keys, Order order,
+                                                           const CallOptions& call) const {
+  return RunElements<double>(RankRequest{{RankMethod::kAverage, order}, ViewOf(keys)}, call);
+}
+
 }  // namespace corank::client
 
 #endif  // CORANK_INTERNAL_CLIENT_TYPED_H_

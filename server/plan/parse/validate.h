@@ -11,6 +11,8 @@
 #include "corank/v1/group.pb.h"
 #include "corank/v1/join.pb.h"
 #include "corank/v1/operators.pb.h"
+#include "corank/v1/rank.pb.h"
+#include "corank/v1/select.pb.h"
 #include "corank/v1/sets.pb.h"
 #include "server/model/operator.h"
 #include "server/plan/parse/places.h"

@@ -1321,6 +1321,253 @@ impl JoinKind {
         }
     }
 }
+/// Ranks keys, from 1: the first key in the direction of `order` has rank 1.
+///
+/// Keys are equal as in Sort: all NaNs are one key, which comes after every number in ascending order, and -0.0 equals
+/// +0.0.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankRequest {
+    /// The keys. Required.
+    #[prost(message, optional, tag = "1")]
+    pub keys: ::core::option::Option<Array>,
+    /// The rank of equal keys. Default: their mean rank.
+    #[prost(enumeration = "RankMethod", tag = "2")]
+    pub method: i32,
+    /// The direction of the ranks. Default: ascending.
+    #[prost(enumeration = "SortOrder", tag = "3")]
+    pub order: i32,
+    /// Whether the keys are sorted in the direction of `order`, which saves the server their sort. The server checks it;
+    /// unsorted keys are INVALID_ARGUMENT. Default: they may be in any order.
+    #[prost(bool, tag = "4")]
+    pub keys_sorted: bool,
+    /// The destination of the ranks. Default: inline.
+    #[prost(message, optional, tag = "5")]
+    pub ranks_destination: ::core::option::Option<Destination>,
+    /// Options of the request.
+    #[prost(message, optional, tag = "6")]
+    pub options: ::core::option::Option<RequestOptions>,
+}
+/// The result of Rank.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankResponse {
+    /// The rank of each key, in the order of the request. FLOAT64 with RANK_METHOD_AVERAGE, otherwise UINT32, or UINT64 if
+    /// there are 2^32 keys or more.
+    #[prost(message, optional, tag = "1")]
+    pub ranks: ::core::option::Option<Array>,
+    /// Time and memory that the request took.
+    #[prost(message, optional, tag = "2")]
+    pub stats: ::core::option::Option<RequestStats>,
+}
+/// The rank of keys that are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum RankMethod {
+    /// The default: as RANK_METHOD_AVERAGE.
+    Unspecified = 0,
+    /// The mean of the ranks that the equal keys have as RANK_METHOD_ORDINAL. FLOAT64.
+    Average = 1,
+    /// The least of these ranks.
+    Min = 2,
+    /// The greatest of these ranks.
+    Max = 3,
+    /// As the least, but the next greater key has the next rank: the number of distinct keys up to this one.
+    Dense = 4,
+    /// Every key has a rank of its own: the position, from 1, that a stable sort gives it.
+    Ordinal = 5,
+}
+impl RankMethod {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "RANK_METHOD_UNSPECIFIED",
+            Self::Average => "RANK_METHOD_AVERAGE",
+            Self::Min => "RANK_METHOD_MIN",
+            Self::Max => "RANK_METHOD_MAX",
+            Self::Dense => "RANK_METHOD_DENSE",
+            Self::Ordinal => "RANK_METHOD_ORDINAL",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "RANK_METHOD_UNSPECIFIED" => Some(Self::Unspecified),
+            "RANK_METHOD_AVERAGE" => Some(Self::Average),
+            "RANK_METHOD_MIN" => Some(Self::Min),
+            "RANK_METHOD_MAX" => Some(Self::Max),
+            "RANK_METHOD_DENSE" => Some(Self::Dense),
+            "RANK_METHOD_ORDINAL" => Some(Self::Ordinal),
+            _ => None,
+        }
+    }
+}
+/// Selects elements by flags, bits, positions or a comparison, and keeps their order: a filter. With `positions` and
+/// `negate` it removes the elements at these positions. With `partition` the other elements follow, also in their order.
+///
+/// Only the run finds how many elements are selected, so the response has it as the `count` of elements, values and
+/// indices, unless there is a partition. Until then the server plans for all elements: a range in shared memory or GPU
+/// memory must have room for them, and inline results of that length must fit into max_response_bytes. The server writes
+/// the selected elements only. A kept result takes the memory of all elements.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SelectRequest {
+    /// The elements, of any type. Required.
+    #[prost(message, optional, tag = "1")]
+    pub elements: ::core::option::Option<Array>,
+    /// Values that travel with the elements: one for each, of any type. The response has them too.
+    #[prost(message, optional, tag = "2")]
+    pub values: ::core::option::Option<Array>,
+    /// One UINT8 for each element, which is selected if it is not 0. Exactly one of flags, bitmap, positions and threshold
+    /// is required.
+    #[prost(message, optional, tag = "3")]
+    pub flags: ::core::option::Option<Array>,
+    /// UINT8: bit i % 8 of byte i / 8, the least significant first, is that of element i, which is selected if it is 1.
+    /// One byte for each 8 elements, the last for the rest. The server ignores further bits of the last byte.
+    #[prost(message, optional, tag = "4")]
+    pub bitmap: ::core::option::Option<Array>,
+    /// INT64: the positions of the selected elements, from 0, in any order. They may repeat: an element is selected once.
+    /// INVALID_ARGUMENT names the first one that no element has.
+    #[prost(message, optional, tag = "5")]
+    pub positions: ::core::option::Option<Array>,
+    /// One element, of the type of `elements`, which must have an order. Elements are selected that compare with it as
+    /// `comparison` says.
+    #[prost(message, optional, tag = "6")]
+    pub threshold: ::core::option::Option<Array>,
+    /// Required with a threshold, and not allowed without.
+    #[prost(enumeration = "Comparison", tag = "7")]
+    pub comparison: i32,
+    /// Whether to select the other elements.
+    #[prost(bool, tag = "8")]
+    pub negate: bool,
+    /// Whether the elements that are not selected follow the others in each result.
+    #[prost(bool, tag = "9")]
+    pub partition: bool,
+    /// The results to return beside the values, each at most once. Default: elements.
+    #[prost(enumeration = "SelectOutput", repeated, tag = "10")]
+    pub outputs: ::prost::alloc::vec::Vec<i32>,
+    /// The destination of the elements. Default: inline.
+    #[prost(message, optional, tag = "11")]
+    pub elements_destination: ::core::option::Option<Destination>,
+    /// The destination of the values. Default: inline.
+    #[prost(message, optional, tag = "12")]
+    pub values_destination: ::core::option::Option<Destination>,
+    /// The destination of the indices. Default: inline.
+    #[prost(message, optional, tag = "13")]
+    pub indices_destination: ::core::option::Option<Destination>,
+    /// The destination of the number of selected elements. Default: inline.
+    #[prost(message, optional, tag = "14")]
+    pub count_destination: ::core::option::Option<Destination>,
+    /// Options of the request.
+    #[prost(message, optional, tag = "15")]
+    pub options: ::core::option::Option<RequestOptions>,
+}
+/// The results of Select. Each but the values is unset unless the request asks for it.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SelectResponse {
+    /// The selected elements; with `partition`, then the others.
+    #[prost(message, optional, tag = "1")]
+    pub elements: ::core::option::Option<Array>,
+    /// Their values. Unset if the request has none.
+    #[prost(message, optional, tag = "2")]
+    pub values: ::core::option::Option<Array>,
+    /// Their positions in the request. UINT32, or UINT64 if there are more than 2^32 elements.
+    #[prost(message, optional, tag = "3")]
+    pub indices: ::core::option::Option<Array>,
+    /// The number of selected elements: one INT64.
+    #[prost(message, optional, tag = "4")]
+    pub count: ::core::option::Option<Array>,
+    /// Time and memory that the request took.
+    #[prost(message, optional, tag = "5")]
+    pub stats: ::core::option::Option<RequestStats>,
+}
+/// How an element compares with the threshold to be selected. As in Sort, NaNs are greater than every number and equal
+/// to each other, and -0.0 equals +0.0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Comparison {
+    /// The default: none. Required with a threshold.
+    Unspecified = 0,
+    /// Less than the threshold.
+    Less = 1,
+    /// Equal to it.
+    Equal = 2,
+    /// Less than it or equal.
+    LessOrEqual = 3,
+    /// Greater than it.
+    Greater = 4,
+    /// Less or greater than it.
+    NotEqual = 5,
+    /// Greater than it or equal.
+    GreaterOrEqual = 6,
+}
+impl Comparison {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "COMPARISON_UNSPECIFIED",
+            Self::Less => "COMPARISON_LESS",
+            Self::Equal => "COMPARISON_EQUAL",
+            Self::LessOrEqual => "COMPARISON_LESS_OR_EQUAL",
+            Self::Greater => "COMPARISON_GREATER",
+            Self::NotEqual => "COMPARISON_NOT_EQUAL",
+            Self::GreaterOrEqual => "COMPARISON_GREATER_OR_EQUAL",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "COMPARISON_UNSPECIFIED" => Some(Self::Unspecified),
+            "COMPARISON_LESS" => Some(Self::Less),
+            "COMPARISON_EQUAL" => Some(Self::Equal),
+            "COMPARISON_LESS_OR_EQUAL" => Some(Self::LessOrEqual),
+            "COMPARISON_GREATER" => Some(Self::Greater),
+            "COMPARISON_NOT_EQUAL" => Some(Self::NotEqual),
+            "COMPARISON_GREATER_OR_EQUAL" => Some(Self::GreaterOrEqual),
+            _ => None,
+        }
+    }
+}
+/// A result of Select.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum SelectOutput {
+    /// Not a result. The server refuses it with INVALID_ARGUMENT.
+    Unspecified = 0,
+    /// The elements.
+    Elements = 1,
+    /// The positions, in the request, of the elements. UINT32, or UINT64 if there are more than 2^32 elements.
+    Indices = 2,
+    /// The number of selected elements. One INT64.
+    Count = 3,
+}
+impl SelectOutput {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SELECT_OUTPUT_UNSPECIFIED",
+            Self::Elements => "SELECT_OUTPUT_ELEMENTS",
+            Self::Indices => "SELECT_OUTPUT_INDICES",
+            Self::Count => "SELECT_OUTPUT_COUNT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SELECT_OUTPUT_UNSPECIFIED" => Some(Self::Unspecified),
+            "SELECT_OUTPUT_ELEMENTS" => Some(Self::Elements),
+            "SELECT_OUTPUT_INDICES" => Some(Self::Indices),
+            "SELECT_OUTPUT_COUNT" => Some(Self::Count),
+            _ => None,
+        }
+    }
+}
 /// Combines two sorted multisets into a sorted one, like std::set_union and its siblings.
 ///
 /// Keys are equal as in Sort: all NaNs are one key, and -0.0 equals +0.0. Every key of the result has the bits, and the
@@ -1432,7 +1679,10 @@ impl SetOperation {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Operation {
     /// The operator. Required.
-    #[prost(oneof = "operation::Operation", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
+    #[prost(
+        oneof = "operation::Operation",
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13"
+    )]
     pub operation: ::core::option::Option<operation::Operation>,
 }
 /// Nested message and enum types in `Operation`.
@@ -1473,6 +1723,12 @@ pub mod operation {
         /// Join.
         #[prost(message, tag = "11")]
         Join(super::JoinRequest),
+        /// Select.
+        #[prost(message, tag = "12")]
+        Select(super::SelectRequest),
+        /// Rank.
+        #[prost(message, tag = "13")]
+        Rank(super::RankRequest),
     }
 }
 /// The work of an Execute call.
@@ -1521,7 +1777,7 @@ pub struct OperationResult {
     /// The operator's response, of the same operator as in the plan.
     #[prost(
         oneof = "operation_result::Result",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13"
     )]
     pub result: ::core::option::Option<operation_result::Result>,
 }
@@ -1563,6 +1819,12 @@ pub mod operation_result {
         /// The response of Join.
         #[prost(message, tag = "11")]
         Join(super::JoinResponse),
+        /// The response of Select.
+        #[prost(message, tag = "12")]
+        Select(super::SelectResponse),
+        /// The response of Rank.
+        #[prost(message, tag = "13")]
+        Rank(super::RankResponse),
     }
 }
 /// A message from the server in Execute.
@@ -2118,6 +2380,52 @@ pub mod corank_service_client {
                 .insert(GrpcMethod::new("corank.v1.CorankService", "Join"));
             self.inner.unary(req, path, codec).await
         }
+        /// Selects elements by flags, bits, positions or a comparison, on request followed by the others: filter, removal and
+        /// stable partition. INVALID_ARGUMENT names the first position that no element has.
+        pub async fn select(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SelectRequest>,
+        ) -> std::result::Result<tonic::Response<super::SelectResponse>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/corank.v1.CorankService/Select",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("corank.v1.CorankService", "Select"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// The rank of each key: dense, ordinal, or the mean, the least or the greatest rank of equal keys. INVALID_ARGUMENT
+        /// names the first key that is out of order, if they must be sorted.
+        pub async fn rank(
+            &mut self,
+            request: impl tonic::IntoRequest<super::RankRequest>,
+        ) -> std::result::Result<tonic::Response<super::RankResponse>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/corank.v1.CorankService/Rank",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("corank.v1.CorankService", "Rank"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Runs a plan of one or more operators. Inputs and outputs may be streams of chunks, of any length that the server's
         /// stream budgets allow.
         ///
@@ -2284,6 +2592,18 @@ pub mod corank_service_server {
             &self,
             request: tonic::Request<super::JoinRequest>,
         ) -> std::result::Result<tonic::Response<super::JoinResponse>, tonic::Status>;
+        /// Selects elements by flags, bits, positions or a comparison, on request followed by the others: filter, removal and
+        /// stable partition. INVALID_ARGUMENT names the first position that no element has.
+        async fn select(
+            &self,
+            request: tonic::Request<super::SelectRequest>,
+        ) -> std::result::Result<tonic::Response<super::SelectResponse>, tonic::Status>;
+        /// The rank of each key: dense, ordinal, or the mean, the least or the greatest rank of equal keys. INVALID_ARGUMENT
+        /// names the first key that is out of order, if they must be sorted.
+        async fn rank(
+            &self,
+            request: tonic::Request<super::RankRequest>,
+        ) -> std::result::Result<tonic::Response<super::RankResponse>, tonic::Status>;
         /// Server streaming response type for the Execute method.
         type ExecuteStream: tonic::codegen::tokio_stream::Stream<
                 Item = std::result::Result<super::ExecuteResponse, tonic::Status>,
@@ -2886,6 +3206,95 @@ pub mod corank_service_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = JoinSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/corank.v1.CorankService/Select" => {
+                    #[allow(non_camel_case_types)]
+                    struct SelectSvc<T: CorankService>(pub Arc<T>);
+                    impl<
+                        T: CorankService,
+                    > tonic::server::UnaryService<super::SelectRequest>
+                    for SelectSvc<T> {
+                        type Response = super::SelectResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SelectRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as CorankService>::select(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SelectSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/corank.v1.CorankService/Rank" => {
+                    #[allow(non_camel_case_types)]
+                    struct RankSvc<T: CorankService>(pub Arc<T>);
+                    impl<
+                        T: CorankService,
+                    > tonic::server::UnaryService<super::RankRequest> for RankSvc<T> {
+                        type Response = super::RankResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::RankRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as CorankService>::rank(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = RankSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

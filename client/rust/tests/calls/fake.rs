@@ -279,7 +279,9 @@ impl CorankService for Fake {
         gather_intervals: GatherIntervalsRequest => GatherIntervalsResponse,
         scatter_intervals: ScatterIntervalsRequest => ScatterIntervalsResponse,
         load_balance: LoadBalanceRequest => LoadBalanceResponse,
-        search: SearchRequest => SearchResponse
+        search: SearchRequest => SearchResponse,
+        select: SelectRequest => SelectResponse,
+        rank: RankRequest => RankResponse
     }
 }
 

@@ -29,6 +29,8 @@ import {
   SortRequest,
   SortResponse,
 } from "./operators.js";
+import { RankRequest, RankResponse } from "./rank.js";
+import { SelectRequest, SelectResponse } from "./select.js";
 import { CombineSetsRequest, CombineSetsResponse } from "./sets.js";
 
 export const protobufPackage = "corank.v1";
@@ -117,8 +119,8 @@ export const protobufFileName = "corank/v1/corank_service.proto";
  *   LoadBalance              results are streams                           never
  *   Move, Scatter            as Search; counts and offsets fit into        never
  *                            max_device_bytes
- * Sorts with `segment_offsets` or `key_columns` never do. Neither do Group, CombineSets, Join and plans of several
- * operations.
+ * Sorts with `segment_offsets` or `key_columns` never do. Neither do Group, CombineSets, Join, Select, Rank and
+ * plans of several operations.
  */
 
 /**
@@ -181,7 +183,15 @@ export interface Operation {
     | CombineSetsRequest
     | undefined;
   /** Join. */
-  join?: JoinRequest | undefined;
+  join?:
+    | JoinRequest
+    | undefined;
+  /** Select. */
+  select?:
+    | SelectRequest
+    | undefined;
+  /** Rank. */
+  rank?: RankRequest | undefined;
 }
 
 /** The work of an Execute call. */
@@ -257,7 +267,15 @@ export interface OperationResult {
     | CombineSetsResponse
     | undefined;
   /** The response of Join. */
-  join?: JoinResponse | undefined;
+  join?:
+    | JoinResponse
+    | undefined;
+  /** The response of Select. */
+  select?:
+    | SelectResponse
+    | undefined;
+  /** The response of Rank. */
+  rank?: RankResponse | undefined;
 }
 
 /** A message from the server in Execute. */
@@ -396,6 +414,8 @@ function createBaseOperation(): Operation {
     group: undefined,
     combineSets: undefined,
     join: undefined,
+    select: undefined,
+    rank: undefined,
   };
 }
 
@@ -433,6 +453,12 @@ export const Operation: MessageFns<Operation> = {
     }
     if (message.join !== undefined) {
       JoinRequest.encode(message.join, writer.uint32(90).fork()).join();
+    }
+    if (message.select !== undefined) {
+      SelectRequest.encode(message.select, writer.uint32(98).fork()).join();
+    }
+    if (message.rank !== undefined) {
+      RankRequest.encode(message.rank, writer.uint32(106).fork()).join();
     }
     return writer;
   },
@@ -538,6 +564,22 @@ export const Operation: MessageFns<Operation> = {
             message.join = JoinRequest.decode(reader, reader.uint32());
             continue;
           }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.select = SelectRequest.decode(reader, reader.uint32());
+            continue;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.rank = RankRequest.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -587,6 +629,12 @@ export const Operation: MessageFns<Operation> = {
       : undefined;
     message.join = (object.join !== undefined && object.join !== null)
       ? JoinRequest.fromPartial(object.join)
+      : undefined;
+    message.select = (object.select !== undefined && object.select !== null)
+      ? SelectRequest.fromPartial(object.select)
+      : undefined;
+    message.rank = (object.rank !== undefined && object.rank !== null)
+      ? RankRequest.fromPartial(object.rank)
       : undefined;
     return message;
   },
@@ -765,6 +813,8 @@ function createBaseOperationResult(): OperationResult {
     group: undefined,
     combineSets: undefined,
     join: undefined,
+    select: undefined,
+    rank: undefined,
   };
 }
 
@@ -802,6 +852,12 @@ export const OperationResult: MessageFns<OperationResult> = {
     }
     if (message.join !== undefined) {
       JoinResponse.encode(message.join, writer.uint32(90).fork()).join();
+    }
+    if (message.select !== undefined) {
+      SelectResponse.encode(message.select, writer.uint32(98).fork()).join();
+    }
+    if (message.rank !== undefined) {
+      RankResponse.encode(message.rank, writer.uint32(106).fork()).join();
     }
     return writer;
   },
@@ -907,6 +963,22 @@ export const OperationResult: MessageFns<OperationResult> = {
             message.join = JoinResponse.decode(reader, reader.uint32());
             continue;
           }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.select = SelectResponse.decode(reader, reader.uint32());
+            continue;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.rank = RankResponse.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -956,6 +1028,12 @@ export const OperationResult: MessageFns<OperationResult> = {
       : undefined;
     message.join = (object.join !== undefined && object.join !== null)
       ? JoinResponse.fromPartial(object.join)
+      : undefined;
+    message.select = (object.select !== undefined && object.select !== null)
+      ? SelectResponse.fromPartial(object.select)
+      : undefined;
+    message.rank = (object.rank !== undefined && object.rank !== null)
+      ? RankResponse.fromPartial(object.rank)
       : undefined;
     return message;
   },

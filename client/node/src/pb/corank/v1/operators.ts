@@ -20,8 +20,8 @@ export const protobufFileName = "corank/v1/operators.proto";
  *   bit. Exceptions say so at their field (`assume_sorted`, `allow_overlap`).
  * - Empty arrays, empty segments and empty intervals are ordinary input.
  * - Counts, offsets and indices in requests are INT64 arrays; array.proto says how to write them in languages without
- *   64-bit integers. Index arrays in responses (argsort, Search, LoadBalance, the firsts of Group) are UINT32 where
- *   every index fits into 32 bits and UINT64 otherwise; `type` says which.
+ *   64-bit integers. Index arrays in responses (argsort, Search, LoadBalance, Select, Rank, the firsts of Group) are
+ *   UINT32 where every index fits into 32 bits and UINT64 otherwise; `type` says which.
  * - Keys are ELEMENT_TYPE_INT8 to ELEMENT_TYPE_FLOAT64. Floating-point keys: NaNs come after every number in ascending
  *   order and before every number in descending order, and are equal to each other; -0.0 equals +0.0. Every bit of a
  *   key comes back unchanged, including a NaN's payload.
