@@ -103,6 +103,25 @@ def test_groups_of_a_million_keys(client: corank.Client, distinct: int, place: A
 
 
 @pytest.mark.parametrize("place", ["inline", "stream"])
+def test_selections_and_ranks_of_a_million(client: corank.Client, place: Any) -> None:
+    rng = np.random.default_rng(8)
+    keys = rng.integers(-1000, 1000, 1_000_003, dtype=np.int32)
+    mask = rng.random(keys.size) < 0.3
+    np.testing.assert_array_equal(client.select(keys, mask, place=place), keys[mask])
+    np.testing.assert_array_equal(client.select(keys, comparison="<", threshold=-7, place=place), keys[keys < -7])
+    parted, count = client.partition(keys, bitmap=np.packbits(mask, bitorder="little"), place=place)
+    np.testing.assert_array_equal(parted, np.concatenate([keys[mask], keys[~mask]]))
+    assert count == mask.sum()
+    gone = rng.permutation(keys.size)[:200_000]
+    np.testing.assert_array_equal(client.remove(keys, gone, place=place), np.delete(keys, gone))
+    where, more = rng.integers(0, keys.size + 1, 50_000), rng.integers(0, 9, 50_000, dtype=np.int32)
+    np.testing.assert_array_equal(client.insert(keys, where, more, place=place), np.insert(keys, where, more))
+    _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    np.testing.assert_array_equal(client.rank(keys, "dense", place=place), inverse + 1)
+    np.testing.assert_array_equal(client.rank(keys, place=place), (np.cumsum(counts) - (counts - 1) / 2)[inverse])
+
+
+@pytest.mark.parametrize("place", ["inline", "stream"])
 @pytest.mark.parametrize("distinct", [100_000, 1 << 30])
 def test_joins_of_half_a_million_rows(client: corank.Client, distinct: int, place: Any) -> None:
     rng = np.random.default_rng(distinct)

@@ -38,6 +38,8 @@ OPERATORS: dict[str, Callable[[corank.Client], object]] = {
     "group": lambda client: client.unique(X),
     "combine_sets": lambda client: client.count_sets([1, 2], [2], "union"),
     "join": lambda client: client.count_join([1, 2], [2]),
+    "select": lambda client: client.select([1, 2], [True, False]),
+    "rank": lambda client: client.rank([1, 2]),
 }
 STAGES = ("validate", "queue", "copy_in", "kernel", "copy_out", "respond")
 TRACE = "0af7651916cd43dd8448eb211c80319c"

@@ -30,6 +30,8 @@ DESTINATIONS = {
     "group": {name: f"{name}_destination" for name in ("keys", "counts", "firsts", "sums", "minima", "maxima")},
     "combine_sets": {name: f"{name}_destination" for name in ("keys", "values", "count")},
     "join": {name: f"{name}_destination" for name in ("left_rows", "right_rows", "count")},
+    "select": {name: f"{name}_destination" for name in ("elements", "values", "indices", "count")},
+    "rank": {"ranks": "ranks_destination"},
 }
 
 

@@ -11,6 +11,7 @@ from concurrent import futures
 from typing import Any, NoReturn
 
 import fake_columns
+import fake_selection
 import grpc
 import numpy as np
 import oracles
@@ -21,7 +22,7 @@ from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2, status_pb2
 
 from corank.v1 import corank_service_pb2 as service
-from corank.v1 import group_pb2, join_pb2, operators_pb2, sets_pb2
+from corank.v1 import group_pb2, join_pb2, operators_pb2, rank_pb2, select_pb2, sets_pb2
 from corank.v1 import memory_service_pb2 as memory
 
 
@@ -201,6 +202,8 @@ _METHODS: dict[str, tuple[type[Any], str, Callable[[Any], Any]]] = {
     "Group": (group_pb2.GroupRequest, "group", _group),
     "CombineSets": (sets_pb2.CombineSetsRequest, "combine_sets", _combine_sets),
     "Join": (join_pb2.JoinRequest, "join", _join),
+    "Select": (select_pb2.SelectRequest, "select", fake_selection.select),
+    "Rank": (rank_pb2.RankRequest, "rank", fake_selection.rank),
 }
 GRPC = tuple(int(part) for part in grpc.__version__.split(".")[:2])
 """The version of gRPC in use, such as (1, 60): older ones know less of what went wrong."""

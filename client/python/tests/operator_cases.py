@@ -149,6 +149,22 @@ def cases(count: int, seed: int = 1) -> list[Case]:
             put(numbers[: count // 2]), put(numbers[count // 3 :]), "full", max_rows=met[0].size, **options
         )
 
+    mask = numbers % 3 == 0
+    gone = np.flatnonzero(numbers % 5 == 0)[::-1]
+
+    def select(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.select(put(numbers), put(mask.view(np.uint8)), **options)
+
+    def select_below(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.select(put(few_keys), comparison="<", threshold=7, values=put(weights), **options)
+
+    def remove(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.remove(put(numbers), put(gone), **options)
+
+    def rank(client: corank.Client, put: Any, **options: Any) -> Any:
+        return client.rank(put(few_keys), **options)
+
+    small = few_keys < 7
     joined, joined_rows = np.concatenate(halves), np.concatenate(rows)
     objects, ranks = oracles.load_balance(counts)
     return [
@@ -169,6 +185,10 @@ def cases(count: int, seed: int = 1) -> list[Case]:
         Case("group", group, group_results),
         Case("unique", unique, (np.unique(numbers),)),
         Case("full join", full_join, met),
+        Case("select", select, (numbers[mask],)),
+        Case("select below", select_below, (few_keys[small], weights[small])),
+        Case("remove", remove, (np.delete(numbers, gone),)),
+        Case("rank", rank, (oracles.rank(few_keys, "int16", "average"),)),
         Case("union", union, (np.concatenate(sides)[united], np.concatenate(side_values)[united])),
         Case("intersection", intersection, (np.concatenate(sides)[shared],)),
     ]

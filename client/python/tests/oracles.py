@@ -197,3 +197,36 @@ def join(left: Array, right: Array, key_type: str, how: str) -> tuple[Array, Arr
         found += [(-1, row) for row in range(len(right)) if row not in matched]
     both = np.array(found, np.int32).reshape(-1, 2)
     return both[:, 0].copy(), both[:, 1].copy()
+
+
+def compares(keys: Array, threshold: Array, key_type: str, comparison: str) -> Array:
+    """Whether each key compares with the one threshold, as the name of a Comparison says."""
+    order, starts, counts = groups(np.concatenate([keys, threshold]), key_type, "unsorted")
+    group = np.empty(order.size, np.int64)
+    group[order] = np.repeat(np.arange(starts.size), counts)
+    mine, other = group[:-1], group[-1]
+    name = comparison.removeprefix("COMPARISON_")
+    holds = np.zeros(keys.size, bool)
+    if name in ("LESS", "LESS_OR_EQUAL", "NOT_EQUAL"):
+        holds |= mine < other
+    if name in ("GREATER", "GREATER_OR_EQUAL", "NOT_EQUAL"):
+        holds |= mine > other
+    if name in ("EQUAL", "LESS_OR_EQUAL", "GREATER_OR_EQUAL"):
+        holds |= mine == other
+    return holds
+
+
+def rank(keys: Array, key_type: str, method: str, descending: bool = False) -> Array:
+    """The rank of each key, as scipy.stats.rankdata defines the methods, with all NaNs as one key."""
+    order = argsort(keys, key_type, descending)
+    _, starts, counts = groups(keys[order], key_type, "runs")
+    each = {
+        "average": starts + (counts + 1) / 2,
+        "min": starts + 1,
+        "max": starts + counts,
+        "dense": np.arange(1, starts.size + 1),
+    }
+    ranks = np.arange(1, keys.size + 1) if method == "ordinal" else np.repeat(each[method], counts)
+    out = np.empty(keys.size, np.float64 if method == "average" else np.int64)
+    out[order] = ranks
+    return out

@@ -19,6 +19,7 @@ from corank._options import CallOptions, LinkOptions
 from corank.testing import LocalServer
 
 OPERATORS = [
+    "argselect",
     "argsort",
     "argsort_columns",
     "combine_sets",
@@ -27,23 +28,20 @@ OPERATORS = [
     "expand",
     "gather",
     "group",
+    "insert",
     "join",
     "load_balance",
     "merge",
     "move",
+    "partition",
 ]
-OPERATORS += [
-    "rank_columns",
-    "run_length_encode",
-    "scatter",
-    "search",
-    "sort",
-    "sort_columns",
-    "sort_columns_with_indices",
-]
-OPERATORS += ["sort_with_indices", "unique"]
+OPERATORS += ["rank", "rank_columns", "remove", "run_length_encode", "scatter", "search", "select", "sort"]
+OPERATORS += ["sort_columns", "sort_columns_with_indices", "sort_with_indices", "unique"]
 TABLES = ["argsort_by", "group_by", "join_by", "merge_by", "sort_by", "top_k"]
-NOT_IN_CHAINS = {"sort_columns", "sort_columns_with_indices"}
+NOT_IN_CHAINS = {
+    *("argselect", "insert", "partition", "rank", "remove", "select"),
+    *("sort_columns", "sort_columns_with_indices"),
+}
 OTHERS = ["address", "arrays", "chain", "close", "delete", "empty_shared", "health", "info", "share", "store"]
 OTHERS += ["stored", "submit"]
 X = np.array([3, 1, 2], np.int32)

@@ -74,6 +74,7 @@ __all__ = [
     "Unavailable",
     "Unimplemented",
     "__version__",
+    "argselect",
     "argsort",
     "argsort_by",
     "argsort_columns",
@@ -91,16 +92,21 @@ __all__ = [
     "group_by",
     "health",
     "info",
+    "insert",
     "join",
     "join_by",
     "load_balance",
     "merge",
     "merge_by",
     "move",
+    "partition",
+    "rank",
     "rank_columns",
+    "remove",
     "run_length_encode",
     "scatter",
     "search",
+    "select",
     "share",
     "sort",
     "sort_by",
@@ -155,6 +161,12 @@ combine_sets = _default.combine_sets
 count_sets = _default.count_sets
 join = _default.join
 count_join = _default.count_join
+select = _default.select
+argselect = _default.argselect
+partition = _default.partition
+remove = _default.remove
+insert = _default.insert
+rank = _default.rank
 sort_by = _default.sort_by
 argsort_by = _default.argsort_by
 top_k = _default.top_k

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from corank._groups import GroupOperators
 from corank._intervals import IntervalOperators
 from corank._join import JoinOperators
+from corank._key_ranks import KeyRankOperators
 from corank._ordered import OrderedOperators
 from corank._ranks import RankOperators
+from corank._select import SelectOperators
 from corank._sets import SetOperators
 from corank._sorted_columns import ColumnOperators
 
@@ -26,6 +28,8 @@ class ArrayOperators(
     GroupOperators[NDArray[Any]],
     SetOperators[NDArray[Any]],
     JoinOperators[NDArray[Any]],
+    SelectOperators[NDArray[Any]],
+    KeyRankOperators[NDArray[Any]],
     IntervalOperators[NDArray[Any]],
 ):
     """Operators that return arrays."""

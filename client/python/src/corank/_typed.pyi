@@ -17,10 +17,12 @@ from corank._elements import Dlpack, Input, OnGpu, RemoteArray
 from corank._groups import GroupArrangement, GroupResult
 from corank._join import JoinKind, LeftJoin, PairJoin
 from corank._kept import StoredArray
+from corank._key_ranks import PositionRank, RankMethod
 from corank._nulls import NanOrder, NullOrder
 from corank._options import CallOptions, ChainOptions
 from corank._ordered import MergeAlgorithm, SortAlgorithm
 from corank._results import Groups, LoadBalance
+from corank._select import Comparison
 from corank._sets import SetOperation
 from corank._task import Operators, Task
 
@@ -28,6 +30,7 @@ Host = ArrayLike | RemoteArray | Dlpack
 """Inputs that are not on the GPU."""
 K = TypeVar("K", bound=np.generic)
 V = TypeVar("V", bound=np.generic)
+W = TypeVar("W", bound=np.generic)
 I = TypeVar("I", bound=np.integer[Any])
 G = TypeVar("G", bound=OnGpu)
 T = TypeVar("T", bound=NDArray[Any] | OnGpu)
@@ -73,6 +76,19 @@ class DistinctOptions(ChainOptions, total=False):
     dtype: DTypeLike | None
 
 class RunOptions(ChainOptions, total=False):
+    dtype: DTypeLike | None
+
+class SelectOptions(ChainOptions, total=False):
+    bitmap: Input | None
+    positions: Input | None
+    comparison: Comparison | None
+    threshold: Any
+    negate: bool
+    dtype: DTypeLike | None
+
+class KeyRankOptions(ChainOptions, total=False):
+    descending: bool
+    keys_sorted: bool
     dtype: DTypeLike | None
 
 class ArrayOperators(Operators[NDArray[Any]]):
@@ -1240,6 +1256,521 @@ class ArrayOperators(Operators[NDArray[Any]]):
         out: None = None,
         keep: str | Sequence[str],
         **options: Unpack[RunOptions],
+    ) -> StoredArray: ...
+    @overload
+    def select(
+        self,
+        elements: NDArray[V],
+        flags: Input | None = None,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> NDArray[V]: ...
+    @overload
+    def select(
+        self,
+        elements: NDArray[V],
+        flags: Input | None = None,
+        *,
+        values: NDArray[W],
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> tuple[NDArray[V], NDArray[W]]: ...
+    @overload
+    def select(
+        self,
+        elements: G,
+        flags: Input | None = None,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> G: ...
+    @overload
+    def select(
+        self,
+        elements: G,
+        flags: Input | None = None,
+        *,
+        values: Input,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> tuple[G, G]: ...
+    @overload
+    def select(
+        self,
+        elements: Host,
+        flags: Input | None = None,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def select(
+        self,
+        elements: Host,
+        flags: Input | None = None,
+        *,
+        values: Input,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    @overload
+    def select(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        values: None = None,
+        out: T,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> T: ...
+    @overload
+    def select(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        values: Input,
+        out: tuple[T, U],
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> tuple[T, U]: ...
+    @overload
+    def select(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[SelectOptions],
+    ) -> StoredArray: ...
+    @overload
+    def select(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        values: Input,
+        out: None = None,
+        keep: Sequence[str],
+        **options: Unpack[SelectOptions],
+    ) -> tuple[StoredArray, StoredArray]: ...
+    @overload
+    def argselect(
+        self,
+        elements: G,
+        flags: Input | None = None,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> G: ...
+    @overload
+    def argselect(
+        self,
+        elements: Host,
+        flags: Input | None = None,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> NDArray[np.intp]: ...
+    @overload
+    def argselect(
+        self,
+        elements: Host,
+        flags: Input | None = None,
+        *,
+        index_dtype: type[I],
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> NDArray[I]: ...
+    @overload
+    def argselect(
+        self,
+        elements: Host,
+        flags: Input | None = None,
+        *,
+        index_dtype: DTypeLike | None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def argselect(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: T,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> T: ...
+    @overload
+    def argselect(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[SelectOptions],
+    ) -> StoredArray: ...
+    @overload
+    def partition(
+        self,
+        elements: NDArray[V],
+        flags: Input | None = None,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> tuple[NDArray[V], int]: ...
+    @overload
+    def partition(
+        self,
+        elements: NDArray[V],
+        flags: Input | None = None,
+        *,
+        values: NDArray[W],
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> tuple[NDArray[V], NDArray[W], int]: ...
+    @overload
+    def partition(
+        self,
+        elements: G,
+        flags: Input | None = None,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> tuple[G, int]: ...
+    @overload
+    def partition(
+        self,
+        elements: G,
+        flags: Input | None = None,
+        *,
+        values: Input,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> tuple[G, G, int]: ...
+    @overload
+    def partition(
+        self,
+        elements: Host,
+        flags: Input | None = None,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> tuple[NDArray[Any], int]: ...
+    @overload
+    def partition(
+        self,
+        elements: Host,
+        flags: Input | None = None,
+        *,
+        values: Input,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> tuple[NDArray[Any], NDArray[Any], int]: ...
+    @overload
+    def partition(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        values: None = None,
+        out: tuple[T, U],
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> tuple[T, int]: ...
+    @overload
+    def partition(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        values: Input,
+        out: tuple[Any, Any, Any],
+        keep: None = None,
+        **options: Unpack[SelectOptions],
+    ) -> tuple[Any, Any, int]: ...
+    @overload
+    def partition(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: Sequence[str],
+        **options: Unpack[SelectOptions],
+    ) -> tuple[StoredArray, StoredArray]: ...
+    @overload
+    def partition(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        values: Input,
+        out: None = None,
+        keep: Sequence[str],
+        **options: Unpack[SelectOptions],
+    ) -> tuple[StoredArray, StoredArray, StoredArray]: ...
+    @overload
+    def remove(
+        self,
+        elements: NDArray[V],
+        positions: Input,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> NDArray[V]: ...
+    @overload
+    def remove(
+        self,
+        elements: NDArray[V],
+        positions: Input,
+        *,
+        values: NDArray[W],
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> tuple[NDArray[V], NDArray[W]]: ...
+    @overload
+    def remove(
+        self,
+        elements: G,
+        positions: Input,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> G: ...
+    @overload
+    def remove(
+        self,
+        elements: G,
+        positions: Input,
+        *,
+        values: Input,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> tuple[G, G]: ...
+    @overload
+    def remove(
+        self,
+        elements: Host,
+        positions: Input,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def remove(
+        self,
+        elements: Host,
+        positions: Input,
+        *,
+        values: Input,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+    @overload
+    def remove(
+        self,
+        elements: Input,
+        positions: Input,
+        *,
+        values: None = None,
+        out: T,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> T: ...
+    @overload
+    def remove(
+        self,
+        elements: Input,
+        positions: Input,
+        *,
+        values: Input,
+        out: tuple[T, U],
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> tuple[T, U]: ...
+    @overload
+    def remove(
+        self,
+        elements: Input,
+        positions: Input,
+        *,
+        values: None = None,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[ChainOptions],
+    ) -> StoredArray: ...
+    @overload
+    def remove(
+        self,
+        elements: Input,
+        positions: Input,
+        *,
+        values: Input,
+        out: None = None,
+        keep: Sequence[str],
+        **options: Unpack[ChainOptions],
+    ) -> tuple[StoredArray, StoredArray]: ...
+    @overload
+    def insert(
+        self,
+        elements: NDArray[V],
+        positions: Input,
+        inserted: Input,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> NDArray[V]: ...
+    @overload
+    def insert(
+        self,
+        elements: Host,
+        positions: Input,
+        inserted: Input,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def insert(
+        self,
+        elements: Input,
+        positions: Input,
+        inserted: Input,
+        *,
+        out: T,
+        keep: None = None,
+        **options: Unpack[ChainOptions],
+    ) -> T: ...
+    @overload
+    def insert(
+        self,
+        elements: Input,
+        positions: Input,
+        inserted: Input,
+        *,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[ChainOptions],
+    ) -> StoredArray: ...
+    @overload
+    def rank(
+        self,
+        keys: G,
+        method: RankMethod = "average",
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[KeyRankOptions],
+    ) -> G: ...
+    @overload
+    def rank(
+        self,
+        keys: Host,
+        method: Literal["average"] = "average",
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[KeyRankOptions],
+    ) -> NDArray[np.float64]: ...
+    @overload
+    def rank(
+        self,
+        keys: Host,
+        method: PositionRank,
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[KeyRankOptions],
+    ) -> NDArray[np.intp]: ...
+    @overload
+    def rank(
+        self,
+        keys: Host,
+        method: PositionRank,
+        *,
+        index_dtype: type[I],
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[KeyRankOptions],
+    ) -> NDArray[I]: ...
+    @overload
+    def rank(
+        self,
+        keys: Host,
+        method: PositionRank,
+        *,
+        index_dtype: DTypeLike | None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[KeyRankOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def rank(
+        self,
+        keys: Input,
+        method: RankMethod = "average",
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: T,
+        keep: None = None,
+        **options: Unpack[KeyRankOptions],
+    ) -> T: ...
+    @overload
+    def rank(
+        self,
+        keys: Input,
+        method: RankMethod = "average",
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[KeyRankOptions],
     ) -> StoredArray: ...
 
 class PendingOperators(Operators[Pending]):

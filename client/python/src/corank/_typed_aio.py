@@ -7,8 +7,10 @@ from typing import Any
 from corank._groups import GroupOperators
 from corank._intervals import IntervalOperators
 from corank._join import JoinOperators
+from corank._key_ranks import KeyRankOperators
 from corank._ordered import OrderedOperators
 from corank._ranks import RankOperators
+from corank._select import SelectOperators
 from corank._sets import SetOperators
 from corank._sorted_columns import ColumnOperators
 
@@ -20,6 +22,8 @@ class AsyncOperators(
     GroupOperators[Any],
     SetOperators[Any],
     JoinOperators[Any],
+    SelectOperators[Any],
+    KeyRankOperators[Any],
     IntervalOperators[Any],
 ):
     """Operators that return arrays to `await`."""

@@ -1,0 +1,74 @@
+"""rank, against the definitions of scipy.stats.rankdata."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+from oracles import KEY_TYPES, random_keys
+
+import corank
+
+METHODS: tuple[Any, ...] = ("average", "min", "max", "dense", "ordinal")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("key_type", KEY_TYPES)
+def test_ranks_are_those_of_the_oracle(corankd_client: corank.Client, key_type: str, method: Any) -> None:
+    dtype = "bfloat16" if key_type == "bfloat16" else None
+    for count in (0, 1, 2, 63, 500):
+        for descending in (False, True):
+            rng = np.random.default_rng([KEY_TYPES.index(key_type), count])
+            keys = random_keys(rng, key_type, count)
+            for keys_sorted in (False, True):
+                if keys_sorted:
+                    keys = keys[oracles.argsort(keys, key_type, descending)]
+                got = corankd_client.rank(keys, method, descending=descending, keys_sorted=keys_sorted, dtype=dtype)
+                assert got.dtype == (np.float64 if method == "average" else np.intp)
+                np.testing.assert_array_equal(got, oracles.rank(keys, key_type, method, descending))
+
+
+def test_ranks_are_those_of_a_count_of_smaller_keys(corankd_client: corank.Client) -> None:
+    keys = np.random.default_rng(3).integers(0, 40, 300)
+    smaller = (keys[:, None] > keys[None, :]).sum(1)
+    equal = (keys[:, None] == keys[None, :]).sum(1)
+    earlier = np.tril(keys[:, None] == keys[None, :], -1).sum(1)
+    expected: dict[Any, Any] = {
+        "average": smaller + (equal + 1) / 2,
+        "min": smaller + 1,
+        "max": smaller + equal,
+        "dense": np.unique(keys, return_inverse=True)[1] + 1,
+        "ordinal": smaller + earlier + 1,
+    }
+    for method in METHODS:
+        np.testing.assert_array_equal(corankd_client.rank(keys, method), expected[method])
+
+
+def test_dtypes_and_places_of_ranks(client: corank.Client) -> None:
+    assert client.rank([3, 1], "min", index_dtype=None).dtype == np.uint32
+    assert client.rank([3, 1], "min", index_dtype=np.int16).dtype == np.int16
+    out = np.zeros(2)
+    assert client.rank([3, 3], out=out) is out
+    np.testing.assert_array_equal(out, [1.5, 1.5])
+
+
+def test_keys_and_ranks_stay_on_the_server(fake_client: corank.Client) -> None:
+    np.testing.assert_array_equal(fake_client.rank([3, 1], "max", keep="ranks").fetch(), [2, 1])
+    np.testing.assert_array_equal(fake_client.rank(fake_client.store("keys", [3, 1, 2]), "dense"), [3, 1, 2])
+
+
+def test_dates_have_ranks(client: corank.Client) -> None:
+    days = np.array(["2026-01-03", "NaT", "2026-01-01"], "datetime64[D]")
+    np.testing.assert_array_equal(client.rank(days), [2, 3, 1])
+
+
+def test_wrong_arguments_are_named(client: corank.Client) -> None:
+    with pytest.raises(corank.InvalidArgument, match="keys") as caught:
+        client.rank([2, 1], keys_sorted=True)
+    assert caught.value.field == "keys"
+    with pytest.raises(corank.InvalidArgument, match="method"):
+        client.rank([1], "mean")  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="keys"):
+        client.rank(np.array([b"a"]))
