@@ -219,16 +219,17 @@ TEST_F(CliTest, SelectKeepsRemovesAndPartitions) {
   WriteFile(Path("flags.txt"), "0\n256\n0\n-1\n");
   WriteFile(Path("positions.npy"), Npy("<i8", std::vector<int64_t>{3, 0}));
   for (const char* flags : {"flags.npy", "flags.txt"}) {
-    const Finished done = Corank({"select", Path("a.npy"), "--flags", Path(flags), "--partition", "-o", Path("out.npy"),
-                                  "--values", Path("v.npy"), "--values-output", Path("values.npy"), "--indices-output",
-                                  Path("indices.npy"), "--count"});
+    const Finished done = Corank({"select", "--force", Path("a.npy"), "--flags", Path(flags), "--partition", "-o",
+                                  Path("out.npy"), "--values", Path("v.npy"), "--values-output", Path("values.npy"),
+                                  "--indices-output", Path("indices.npy"), "--count"});
     ASSERT_EQ(done.exit_code, 0) << done.err;
     EXPECT_EQ(done.out, "2\n");
     EXPECT_THAT(FromNpy<int32_t>(ReadFile(Path("out.npy")), "<i4"), ElementsAre(1, 9, 5, -7));
     EXPECT_THAT(FromNpy<uint16_t>(ReadFile(Path("values.npy")), "<u2"), ElementsAre(20, 40, 10, 30));
     EXPECT_THAT(FromNpy<uint32_t>(ReadFile(Path("indices.npy")), "<u4"), ElementsAre(1, 3, 0, 2));
   }
-  ASSERT_EQ(Corank({"select", Path("a.npy"), "--positions", Path("positions.npy"), "--negate", "-o", Path("out.npy")})
+  ASSERT_EQ(Corank({"select", "--force", Path("a.npy"), "--positions", Path("positions.npy"), "--negate", "-o",
+                    Path("out.npy")})
                 .exit_code,
             0);
   EXPECT_THAT(FromNpy<int32_t>(ReadFile(Path("out.npy")), "<i4"), ElementsAre(1, -7));
