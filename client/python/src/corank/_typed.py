@@ -10,12 +10,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from corank._column_ranks import ColumnRankOperators
 from corank._groups import GroupOperators
 from corank._intervals import IntervalOperators
 from corank._join import JoinOperators
 from corank._key_ranks import KeyRankOperators
 from corank._ordered import OrderedOperators
-from corank._ranks import RankOperators
 from corank._select import SelectOperators
 from corank._sets import SetOperators
 from corank._sorted_columns import ColumnOperators
@@ -23,7 +23,7 @@ from corank._sorted_columns import ColumnOperators
 
 class ArrayOperators(
     OrderedOperators[NDArray[Any]],
-    RankOperators[NDArray[Any]],
+    ColumnRankOperators[NDArray[Any]],
     ColumnOperators[NDArray[Any]],
     GroupOperators[NDArray[Any]],
     SetOperators[NDArray[Any]],
@@ -37,7 +37,7 @@ class ArrayOperators(
 
 class PendingOperators(
     OrderedOperators[Any],
-    RankOperators[Any],
+    ColumnRankOperators[Any],
     GroupOperators[Any],
     SetOperators[Any],
     JoinOperators[Any],

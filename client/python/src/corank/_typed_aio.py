@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from corank._column_ranks import ColumnRankOperators
 from corank._groups import GroupOperators
 from corank._intervals import IntervalOperators
 from corank._join import JoinOperators
 from corank._key_ranks import KeyRankOperators
 from corank._ordered import OrderedOperators
-from corank._ranks import RankOperators
 from corank._select import SelectOperators
 from corank._sets import SetOperators
 from corank._sorted_columns import ColumnOperators
@@ -17,7 +17,7 @@ from corank._sorted_columns import ColumnOperators
 
 class AsyncOperators(
     OrderedOperators[Any],
-    RankOperators[Any],
+    ColumnRankOperators[Any],
     ColumnOperators[Any],
     GroupOperators[Any],
     SetOperators[Any],

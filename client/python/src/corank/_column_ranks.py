@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class RankOperators(Operators[A]):
+class ColumnRankOperators(Operators[A]):
     """Ranks of rows of several columns."""
 
     def rank_columns(
