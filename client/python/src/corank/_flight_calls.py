@@ -382,7 +382,7 @@ class Calls:
             return list(self._running)
 
     def drain(self, seconds: float) -> bool:
-        """Refuses new calls and waits for those that run: whether all ended in time. Ends the others."""
+        """Refuses new calls, waits for running ones, and ends late ones. Returns whether none was late."""
         with self._changed:
             self._drains = True
             all_ended = self._changed.wait_for(lambda: not self._running, seconds)

@@ -91,7 +91,7 @@ class Gateway(flight.FlightServerBase):  # type: ignore[misc]
                 call.end_if_idle(self._limits.idle_seconds)
 
     def stop(self, seconds: float) -> bool:
-        """Refuses new calls, waits for the others, and ends those that take longer: whether none did."""
+        """Refuses new calls, waits for running ones, and ends late ones. Returns whether none was late."""
         all_ended = self._calls.drain(seconds)
         self._stopped.set()
         self._watch.join()
