@@ -83,7 +83,9 @@ Metrics::Metrics()
       Counters(*registry_, "corank_sharded_requests_total", "Requests whose work several devices shared.");
   for (int i = 0; i < kOperatorCount; ++i) {
     const std::string name = OperatorName(static_cast<Operator>(i));
-    operators_[i].sharded_requests = &sharded_requests.Add({{"operator", name}});
+    if (static_cast<Operator>(i) == Operator::kSort) {  // devices share no other
+      operators_[i].sharded_requests = &sharded_requests.Add({{"operator", name}});
+    }
     operators_[i].received_bytes = &received.Add({{"operator", name}});
     operators_[i].sent_bytes = &sent.Add({{"operator", name}});
     operators_[i].host_requests = &host_requests.Add({{"operator", name}});
@@ -172,7 +174,10 @@ void Metrics::ObserveBatch(Operator op, int requests, int64_t bytes) {
   times.batch_bytes->Observe(static_cast<double>(bytes));
 }
 
-void Metrics::CountShardedRequest(Operator op) { operators_[static_cast<int>(op)].sharded_requests->Increment(); }
+void Metrics::CountShardedRequest(Operator op) {
+  prometheus::Counter* const counter = operators_[static_cast<int>(op)].sharded_requests;
+  if (counter != nullptr) counter->Increment();
+}
 void Metrics::CountHostRequest(Operator op) { operators_[static_cast<int>(op)].host_requests->Increment(); }
 
 Metrics::PerTenant Metrics::Tenant(absl::string_view name) {

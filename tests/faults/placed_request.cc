@@ -20,6 +20,7 @@ bool IsWanted(const google::protobuf::Message& request, const FieldDescriptor& d
   if (destination.name() == "values_destination") return has("values") || has("left_values");
   if (destination.name() == "offsets_destination") return has("offsets");
   if (destination.name() == "validity_destination") return has("validity");
+  if (destination.name() == "ranks_destination") return request.GetDescriptor() != v1::SortRequest::descriptor();
   return destination.name() != "indices_destination" && destination.name() != "count_destination";
 }
 

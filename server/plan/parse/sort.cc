@@ -100,6 +100,7 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& reque
   if (request.has_limit() && request.has_segment_offsets())
     return InvalidField("limit", "cannot be combined with segments");
   const int64_t count = spec.limit >= 0 && spec.limit < spec.keys.count ? spec.limit : spec.keys.count;
+  std::shared_ptr<ResultTarget> no_ranks;
   CORANK_RETURN_IF_ERROR(PlaceResults({{&request.keys_destination(),
                                         {"keys_destination"},
                                         spec.want_keys ? spec.keys.element_bytes : 0,
@@ -111,7 +112,8 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& reque
                                        {&request.indices_destination(),
                                         {"indices_destination"},
                                         spec.want_indices ? IndexBytes(spec.keys.count - 1) : 0,
-                                        &spec.indices_target}},
+                                        &spec.indices_target},
+                                       {&request.ranks_destination(), {"ranks_destination"}, 0, &no_ranks}},
                                       count, limits, places, kKeys));
   return std::make_unique<SortOperation>(std::move(spec));
 }
