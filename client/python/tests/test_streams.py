@@ -18,6 +18,7 @@ from fake_server import FakeServer
 from waiting import wait_until
 
 import corank
+from corank import _stream as stream
 from corank._progress import Display, Progress
 from corank._stream import Sink, Source, chunks
 from corank._wire import decode_chunk, encode_chunk
@@ -79,6 +80,25 @@ def test_sink_grows_when_the_length_is_not_known() -> None:
     np.testing.assert_array_equal(sink.result(400), np.arange(400))
     with pytest.raises(corank.Internal):
         sink.result(401)
+
+
+def test_sink_keeps_a_chunk_that_comes_while_another_one_makes_it_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = Sink(np.dtype("<u4"), None)
+    copy, others = stream.copy_into, []
+
+    def copy_late(into: Any, data: Any) -> None:
+        if not others:
+            # The sink grows here unless it waits for this copy; it gets time to.
+            later = memoryview(np.arange(100, 1000, dtype="<u4").tobytes())
+            others.append(threading.Thread(target=sink.write, args=(100, later)))
+            others[0].start()
+            others[0].join(0.3)
+        copy(into, data)
+
+    monkeypatch.setattr(stream, "copy_into", copy_late)
+    sink.write(0, memoryview(np.arange(100, dtype="<u4").tobytes()))
+    others[0].join()
+    np.testing.assert_array_equal(sink.result(1000), np.arange(1000))
 
 
 def test_sink_refuses_what_is_no_part_of_the_result() -> None:

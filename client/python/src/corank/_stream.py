@@ -65,14 +65,22 @@ class Sink:
         count = data.nbytes // self._dtype.itemsize
         with self._lock:
             self._elements += count
-            if self._grows and first_element + count > self._into.size:
-                grown = _empty(max(first_element + count, 2 * self._into.size), self._dtype)
-                grown[: self._into.size] = self._into
-                self._into = grown
-            into = self._into
-        if first_element + count > into.size:
-            raise errors.Internal(f"the server sent element {first_element + count - 1} of a result of {into.size}")
-        copy_into(into[first_element : first_element + count], np.frombuffer(data, np.uint8).view(self._dtype))
+            if self._grows:
+                if first_element + count > self._into.size:
+                    grown = _empty(max(first_element + count, 2 * self._into.size), self._dtype)
+                    grown[: self._into.size] = self._into
+                    self._into = grown
+                # A larger array must not replace this one meanwhile.
+                self._copy(first_element, count, data)
+                return
+        if first_element + count > self._into.size:
+            size = self._into.size
+            raise errors.Internal(f"the server sent element {first_element + count - 1} of a result of {size}")
+        self._copy(first_element, count, data)
+
+    def _copy(self, first_element: int, count: int, data: memoryview) -> None:
+        elements = np.frombuffer(data, np.uint8).view(self._dtype)
+        copy_into(self._into[first_element : first_element + count], elements)
 
     def result(self, count: int) -> NDArray[Any]:
         """The result, which has `count` elements, once all chunks have come.
