@@ -42,8 +42,8 @@ struct ConnectionLimits {
   /// 0: no limit.
   std::chrono::milliseconds max_age = std::chrono::milliseconds(0);
   std::chrono::milliseconds age_grace = std::chrono::seconds(5);
-  /// An answer of which nothing could be sent for this long, because the caller does not read it, is dropped; for twice
-  /// as long while its handler may still say so.
+  /// The connection drops an answer if the caller takes nothing of it for this long. While the handler of the call
+  /// still runs, and may end the call with a reason, the connection waits twice as long.
   std::chrono::milliseconds write_timeout = std::chrono::seconds(30);
   /// Bytes of finished answers that callers leave unread, over all connections. One connection may leave as many as
   /// all of them have left over, so that others always find room.

@@ -54,7 +54,7 @@ def _rows(kind: str, first: Array, partners: Array, order: Array, alone: Array) 
 
 
 def _right_side(draw: Draw, left: Elements) -> tuple[Elements, Any]:
-    """Keys in any order, many of which have partners on the left."""
+    """Unsorted keys, many of which are also among those of the left side."""
     found = draw.taken(lambda each: each.type == left.type)
     if found is not None:
         return found
