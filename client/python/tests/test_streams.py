@@ -19,6 +19,7 @@ from waiting import wait_until
 
 import corank
 from corank import _stream as stream
+from corank._copying import copy_into
 from corank._progress import Display, Progress
 from corank._stream import Sink, Source, chunks
 from corank._wire import decode_chunk, encode_chunk
@@ -84,7 +85,7 @@ def test_sink_grows_when_the_length_is_not_known() -> None:
 
 def test_sink_keeps_a_chunk_that_comes_while_another_one_makes_it_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     sink = Sink(np.dtype("<u4"), None)
-    copy, others = stream.copy_into, []
+    others: list[threading.Thread] = []
 
     def copy_late(into: Any, data: Any) -> None:
         if not others:
@@ -92,7 +93,7 @@ def test_sink_keeps_a_chunk_that_comes_while_another_one_makes_it_grow(monkeypat
             others.append(threading.Thread(target=sink.write, args=(100, memoryview(b"\x06" * 3600))))
             others[0].start()
             others[0].join(0.3)
-        copy(into, data)
+        copy_into(into, data)
 
     monkeypatch.setattr(stream, "copy_into", copy_late)
     sink.write(0, memoryview(b"\x05" * 400))
