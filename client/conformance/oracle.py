@@ -333,7 +333,7 @@ def argsort_columns(columns: Sequence[Column]) -> list[int]:
 def rank_columns(columns: Sequence[Column]) -> list[int]:
     """How many distinct rows come before each row in the order."""
     order = argsort_columns(columns)
-    ranks = [0] * len(order)
+    ranks = [1] * len(order)
     for before, row in pairwise(order):
         ranks[row] = ranks[before] + any(column.differs(before, row) for column in columns)
     return ranks

@@ -256,7 +256,7 @@ std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions
     AddResult(
         job.get(), "ranks", message->mutable_ranks_destination(),
         [](const v1::OperationResult& r, int) { return r.sort().has_ranks() ? &r.sort().ranks() : nullptr; },
-        request.ranks_output, IndexType(rows - 1), rows, true);
+        request.ranks_output, IndexType(rows), rows, true);
   }
   return job;
 }

@@ -32,9 +32,8 @@ func (c *Client) ArgsortColumns(ctx context.Context, columns []Column, options .
 	return found.Indices, nil
 }
 
-// RankColumns finds the dense rank of each row: how many distinct rows come before it in the order of SortColumns. Equal
-// rows have equal ranks, so ranks can be the keys of Join, Group, Merge and Search in place of several columns. Options:
-// Algorithm.
+// RankColumns finds the dense rank of each row, from 1, in the order of SortColumns. Equal rows have equal ranks, so
+// ranks can be the keys of Join, Group, Merge and Search in place of several columns. Options: Algorithm.
 func (c *Client) RankColumns(ctx context.Context, columns []Column, options ...Option) (*Array, error) {
 	found, err := run(ctx, c, sorting(nil, columns, true, onlyRanks), options)
 	if err != nil {

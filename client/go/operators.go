@@ -179,7 +179,7 @@ func sorting(keys *Array, columns []Column, byColumns bool, wanted int) operator
 		switch {
 		case wanted == onlyRanks:
 			request.Output = corankpb.SortOutput_SORT_OUTPUT_RANKS
-			result.ranks = made.positions("ranks", rows, rows-1, "ranks_destination")
+			result.ranks = made.positions("ranks", rows, rows, "ranks_destination")
 		case wanted == onlyIndices:
 			request.Output = corankpb.SortOutput_SORT_OUTPUT_INDICES
 		case c.indices:

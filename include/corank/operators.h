@@ -128,8 +128,8 @@ struct SortOptions {
 };
 
 /// What a sort returns. kIndices is the stable permutation: keys[indices[i]] is the key at position i of the order.
-/// kRanks, of a sort of columns, is the dense rank of each row of the input: the number of distinct rows before it in
-/// the order. Ranks can be the keys of joins, groups, merges and searches in place of several columns.
+/// kRanks, of a sort of columns, is the dense rank of each row of the input, from 1. Ranks can be the keys of joins,
+/// groups, merges and searches in place of several columns.
 enum class SortOutput : uint8_t { kKeys, kIndices, kKeysAndIndices, kRanks };
 
 constexpr bool HasKeys(SortOutput output) {

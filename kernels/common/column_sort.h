@@ -55,8 +55,8 @@ struct ColumnSortArgs {
   void* values_out = nullptr;
   int32_t value_bytes = 0;      // 0 to kMaxRecordBytes; 0: no values
   void* indices_out = nullptr;  // null: no permutation wanted. IndexBytes(count - 1) each
-  /// The dense rank of each row, in the order of the input: how many distinct rows come before it in the sorted order.
-  /// IndexBytes(count - 1) each. Null: not wanted.
+  /// The dense rank of each row, in the order of the input: 1 plus the number of distinct rows that come before it in
+  /// the sorted order. IndexBytes(count) each. Null: not wanted.
   void* ranks_out = nullptr;
   int64_t limit = -1;  // -1: all
 

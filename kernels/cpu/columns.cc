@@ -211,7 +211,7 @@ void GatherOutputs(const ColumnSortArgs& args, const Item128* rows, Parallel& pa
 
 void WriteRanks(const ColumnSortArgs& args, const RowOrder& order, const Item128* rows, Parallel& parallel) {
   const auto is_new = [&](int64_t i) {
-    if (i == 0) return false;
+    if (i == 0) return true;
     if (rows[i].hi != rows[i - 1].hi) return true;
     return order.Compare(static_cast<int64_t>(rows[i - 1].lo), static_cast<int64_t>(rows[i].lo), 0) != 0;
   };
@@ -224,7 +224,7 @@ void WriteRanks(const ColumnSortArgs& args, const RowOrder& order, const Item128
     before[static_cast<size_t>(piece) + 1] = found;
   });
   std::partial_sum(before.begin(), before.end(), before.begin());
-  WithIndexType(IndexBytes(args.count - 1), [&](auto zero) {
+  WithIndexType(IndexBytes(args.count), [&](auto zero) {
     auto* const ranks = static_cast<decltype(zero)*>(args.ranks_out);
     parallel.ForPieces(pieces, [&](int64_t piece) {
       int64_t rank = before[static_cast<size_t>(piece)];

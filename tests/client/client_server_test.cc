@@ -255,7 +255,7 @@ TEST_P(ClientOnServer, RanksRowsOfSeveralColumns) {
   ASSERT_TRUE(ranked.ok()) << ranked.status();
   EXPECT_TRUE(ranked->columns.empty());
   EXPECT_FALSE(ranked->indices.has_value());
-  EXPECT_THAT(*ToIndices(*ranked->ranks), ElementsAre(2, 1, 2, 0, 1));
+  EXPECT_THAT(*ToIndices(*ranked->ranks), ElementsAre(3, 2, 3, 1, 2));
 }
 
 TEST_P(ClientOnServer, SortsNullsToTheEndThatTheRequestNames) {

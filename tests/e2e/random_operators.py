@@ -395,7 +395,7 @@ def sort_columns(draw: Draw) -> Operation:
             operation.answer(f"{path}.validity", f"{path}.validity_destination", _validity(mask[order]))
     if mode == 4:
         dense = np.unique(np.stack(ranks, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
-        operation.answer("ranks", "ranks_destination", indices(dense))
+        operation.answer("ranks", "ranks_destination", indices(dense + 1))
     elif mode >= 2:
         operation.answer("indices", "indices_destination", indices(order))
     elif draw.chance(0.4):

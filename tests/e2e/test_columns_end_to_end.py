@@ -45,7 +45,7 @@ def order_of(columns: Sequence[Any], descending: Sequence[bool]) -> list[int]:
 def ranks_of(columns: Sequence[Any], order: Sequence[int]) -> list[int]:
     """The number of distinct rows before each, from the sorted order."""
     rows = list(zip(*([key_of(value) for value in rows_of(column)] for column in columns), strict=True))
-    ranks = [0] * len(rows)
+    ranks = [1] * len(rows)
     for before, row in itertools.pairwise(order):
         ranks[row] = ranks[before] + (rows[before] != rows[row])
     return ranks
@@ -133,7 +133,7 @@ def test_ranks_join_two_tables_by_several_columns(client: corank.Client) -> None
     left = ["b", "a", "b", "c"], np.array([1, 2, 3, 1])
     right = ["a", "b", "b"], np.array([2, 3, 3])
     ranks = client.rank_columns([left[0] + right[0], np.concatenate([left[1], right[1]])], index_dtype=np.int32)
-    assert ranks.tolist() == [1, 0, 2, 3, 0, 2, 2]
+    assert ranks.tolist() == [2, 1, 3, 4, 1, 3, 3]
     rows = client.join(ranks[:4], ranks[4:])
     assert [row.tolist() for row in rows] == [[1, 2, 2], [0, 1, 2]]
 

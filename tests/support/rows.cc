@@ -110,7 +110,7 @@ std::vector<int64_t> DenseRowRanks(const std::vector<TestColumn>& columns) {
   const std::vector<int64_t> opposite = StableRowOrder(reversed);
   std::vector<int64_t> ranks(order.size());
   std::vector<bool> is_in_one(order.size());
-  int64_t in_one = 0, rank = 0;
+  int64_t in_one = 0, rank = 1;
   const auto toggle = [&](int64_t row) {
     const auto at = static_cast<size_t>(row);
     is_in_one[at] = !is_in_one[at];

@@ -160,8 +160,8 @@ export class Client {
   }
 
   /**
-   * Finds the dense rank of each row: how many distinct rows come before it in the order of `sortColumns`. Equal rows
-   * have equal ranks, so ranks can be the keys of `join`, `group`, `merge` and `search` in place of several columns.
+   * Finds the dense rank of each row, from 1, in the order of `sortColumns`. Equal rows have equal ranks, so ranks can
+   * be the keys of `join`, `group`, `merge` and `search` in place of several columns.
    */
   rankColumns(columns: readonly Column[], options: RankOptions & Keep): Promise<KeptArray>;
   rankColumns(columns: readonly Column[], options?: RankOptions): Promise<Indices>;

@@ -234,7 +234,7 @@ export function rankColumns<R>(columns: readonly unknown[], given: ColumnArgumen
   }
   const [request, found, rows] = columnRequest(columns, given);
   request.output = pb.SortOutput.SORT_OUTPUT_RANKS;
-  const ranks = indices<pb.SortResponse>("ranks", 13, rows - 1, rows, (answer) => answer.ranks);
+  const ranks = indices<pb.SortResponse>("ranks", 13, rows, rows, (answer) => answer.ranks);
   const parts = found.map((column) => column.group);
   return sortTask(request, parts, [ranks], first as (results: unknown[]) => R);
 }

@@ -193,8 +193,8 @@ impl Client {
         Request::new(self, sorting_columns(columns, SortOutput::Indices))
     }
 
-    /// The dense rank of each row: how many distinct rows come before it in the order of `sort_columns`. Equal rows have
-    /// equal ranks, so ranks can be the keys of joins, groups, merges and searches in place of several columns.
+    /// The dense rank of each row, from 1, in the order of `sort_columns`. Equal rows have equal ranks, so ranks can be
+    /// the keys of joins, groups, merges and searches in place of several columns.
     pub fn rank_columns<'a>(&'a self, columns: Vec<Column<'a>>) -> Request<'a, Positions> {
         Request::new(self, sorting_columns(columns, SortOutput::Ranks))
     }
@@ -419,7 +419,7 @@ fn sorting_columns(columns: Vec<Column<'_>>, output: SortOutput) -> Result<Task<
     }
     match output {
         SortOutput::Indices => task.positions("indices", rows, rows.map(|rows| rows.saturating_sub(1))),
-        SortOutput::Ranks => task.positions("ranks", rows, rows.map(|rows| rows.saturating_sub(1))),
+        SortOutput::Ranks => task.positions("ranks", rows, rows),
         _ => {}
     }
     Ok(task)

@@ -1,6 +1,6 @@
-// Ranks of sorted rows: how many distinct rows come before each.
+// Ranks of sorted rows: how many distinct rows there are up to each.
 //
-// Algorithm: a row whose predecessor in the order differs begins a new rank. A warp takes rows of 32 positions and
+// Algorithm: the first row, and each whose predecessor in the order differs, begins a new rank. A warp takes rows of 32 positions and
 //            votes. A block adds up the votes of its tile, and finds the sum of earlier tiles by decoupled look-back.
 // Work: O(n), and a comparison of rows with equal codes.
 // Memory: one read of the row numbers and the codes, one scattered write of the ranks; two random reads of each row
@@ -20,10 +20,10 @@ using Tuning = ColumnTuning;
 constexpr int kItems = Tuning::kRankItems;
 constexpr int kWarps = Tuning::kThreads / 32;
 
-template <typename Index>
+template <typename Index, typename Rank>
 __global__ void __launch_bounds__(Tuning::kThreads)
     RankRowsKernel(RowOrder order, const uint64_t* codes, const Index* rows, int64_t count, TileSum* sums,
-                   Index* ranks) {
+                   Rank* ranks) {
   __shared__ int s_new[kWarps];
   __shared__ int64_t s_before;
   const int64_t tile = blockIdx.x;
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(Tuning::kThreads)
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
     const int64_t position = first + 32 * i;
-    bool is_new = false;
+    bool is_new = position == 0;
     if (position > 0 && position < count) {
       is_new = codes != nullptr && codes[position] != codes[position - 1];
       if (!is_new) {
@@ -65,18 +65,18 @@ __global__ void __launch_bounds__(Tuning::kThreads)
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
     const int64_t position = first + 32 * i;
-    if (position < count) ranks[rows[position]] = static_cast<Index>(rank + __popc(votes[i] & lanes_to_this));
+    if (position < count) ranks[rows[position]] = static_cast<Rank>(rank + __popc(votes[i] & lanes_to_this));
     rank += __popc(votes[i]);
   }
 }
 
-template <typename Index>
-cudaError_t Rank(const RowOrder& order, const uint64_t* d_codes, const Index* d_rows, int64_t count, TileSum* d_sums,
-                 Index* d_ranks, cudaStream_t stream) {
+template <typename Index, typename Rank>
+cudaError_t RankAs(const RowOrder& order, const uint64_t* d_codes, const void* d_rows, int64_t count, TileSum* d_sums,
+                   void* d_ranks, cudaStream_t stream) {
   const int64_t tiles = CeilDiv(count, int64_t{Tuning::kRankTile});
   CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_sums, 0, static_cast<size_t>(tiles) * sizeof(TileSum), stream));
-  RankRowsKernel<<<static_cast<unsigned>(tiles), Tuning::kThreads, 0, stream>>>(order, d_codes, d_rows, count, d_sums,
-                                                                                d_ranks);
+  RankRowsKernel<<<static_cast<unsigned>(tiles), Tuning::kThreads, 0, stream>>>(
+      order, d_codes, static_cast<const Index*>(d_rows), count, d_sums, static_cast<Rank*>(d_ranks));
   return cudaGetLastError();
 }
 
@@ -86,12 +86,10 @@ cudaError_t RankRows(const RowOrder& order, const uint64_t* d_codes, const void*
                      void* d_ranks, Workspace& workspace, cudaStream_t stream) {
   auto* const d_sums = workspace.Carve<TileSum>(CeilDiv(count, int64_t{Tuning::kRankTile}));
   if (workspace.IsSizing()) return cudaSuccess;
-  if (index_bytes == 4) {
-    return Rank(order, d_codes, static_cast<const uint32_t*>(d_rows), count, d_sums, static_cast<uint32_t*>(d_ranks),
-                stream);
-  }
-  return Rank(order, d_codes, static_cast<const uint64_t*>(d_rows), count, d_sums, static_cast<uint64_t*>(d_ranks),
-              stream);
+  if (index_bytes == 8) return RankAs<uint64_t, uint64_t>(order, d_codes, d_rows, count, d_sums, d_ranks, stream);
+  // The ranks of exactly 2^32 rows need one bit more than their numbers.
+  if (IndexBytes(count) == 8) return RankAs<uint32_t, uint64_t>(order, d_codes, d_rows, count, d_sums, d_ranks, stream);
+  return RankAs<uint32_t, uint32_t>(order, d_codes, d_rows, count, d_sums, d_ranks, stream);
 }
 
 }  // namespace corank::cuda

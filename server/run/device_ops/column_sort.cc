@@ -60,7 +60,7 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
               &args_.indices_out);
   }
   if (spec_.want_ranks) {
-    const int rank_bytes = IndexBytes(args_.count - 1);
+    const int rank_bytes = IndexBytes(args_.count);
     AddResult({ResultRole::kRanks, IndexType(rank_bytes), rank_bytes, args_.count, spec_.ranks_target},
               &args_.ranks_out);
   }

@@ -33,14 +33,14 @@ class ColumnRankOperators(Operators[A]):
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
     ) -> A:
-        """Finds the dense rank of each row: how many distinct rows come before it in the order of `sort_columns`.
+        """Finds the dense rank of each row, from 1, in the order of `sort_columns`.
 
         Equal rows have equal ranks, so ranks can be the keys of `join`, `group`, `merge` and `search` in place of
         several columns. Rows of two tables get ranks that match if one call ranks them together.
 
         Args:
             columns: as for `sort_columns`.
-            descending: the greatest row has rank 0; in all columns or, as a sequence, in each.
+            descending: the greatest row has rank 1; in all columns or, as a sequence, in each.
             nulls: as for `sort_columns`.
             nan: as for `sort_columns`.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
@@ -52,12 +52,12 @@ class ColumnRankOperators(Operators[A]):
 
         Examples:
             >>> client.rank_columns([["b", "a", "b"], [2, 3, 2]])
-            array([1, 0, 1])
+            array([2, 1, 2])
         """
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
         request, found = columns_request(columns, Order(descending, nulls, nan), number, None)
         request.output = operators.SORT_OUTPUT_RANKS
         rows = found[0].rows
-        ranks = indices_output("ranks", request, "ranks_destination", rows, rows - 1, index_dtype)
+        ranks = indices_output("ranks", request, "ranks_destination", rows, rows, index_dtype)
         parts = [column.part for column in found]
         return self._array(Task("Sort", "sort", request, parts, [ranks], operators.SortResponse, one), options)

@@ -52,9 +52,9 @@ public final class SortColumns extends Operator<SortColumnsResult> {
   }
 
   /**
-   * Returns the dense rank of each row, instead of the columns: how many distinct rows come before
-   * it in the order. Equal rows have equal ranks, so ranks can be the keys of {@link Join}, {@link
-   * Group}, {@link Merge} and {@link Search} in place of several columns. Not with {@link #limit}.
+   * Returns the dense rank of each row, from 1, instead of the columns. Equal rows have equal
+   * ranks, so ranks can be the keys of {@link Join}, {@link Group}, {@link Merge} and {@link
+   * Search} in place of several columns. Not with {@link #limit}.
    */
   public SortColumns ranks() {
     output = SortOutput.SORT_OUTPUT_RANKS;
@@ -106,7 +106,7 @@ public final class SortColumns extends Operator<SortColumnsResult> {
       task.positions(
           "ranks",
           request.getRanksDestinationBuilder(),
-          rows - 1,
+          rows,
           rows,
           true,
           found -> found.getSort().getRanks());
