@@ -142,7 +142,7 @@ def test_a_chain_joins_by_ranks(client: corank.Client) -> None:
     with client.chain() as chain:
         ranks = chain.rank_columns([np.array([3, 1, 3, 2]), np.array([1, 1, 1, 0])], index_dtype=None)
         groups = chain.sort(ranks)
-    assert groups.result().tolist() == [0, 1, 2, 2]
+    assert groups.result().tolist() == [1, 2, 3, 3]
 
 
 @pytest.mark.parametrize(
