@@ -113,8 +113,8 @@ class Sorter {
     }
     // The second run of a request finds the streams' memory ready, as in a server.
     for (Part& part : parts_) {
-      const int64_t bytes =
-          ShardedSort::WorkspaceBytes(options_, part.count, static_cast<int>(parts_.size()), *engines_.front());
+      const int64_t bytes = ShardedSort::WorkspaceBytes(options_, part.count, part.count,
+                                                        static_cast<int>(parts_.size()), *engines_.front());
       absl::Status status;
       for (EngineStream* const stream : {part.stream.get(), part.puller.get()}) {
         status.Update(stream->Begin());
@@ -169,7 +169,7 @@ class Sorter {
     std::vector<Shard> shards;
     for (Part& part : parts_) {
       shards.push_back({part.stream.get(), part.puller.get(), part.count, part.keys_in->data(), PlaceOf(part.values_in),
-                        part.keys_out->data(), PlaceOf(part.values_out)});
+                        part.count, part.keys_out->data(), PlaceOf(part.values_out)});
     }
     sort_ = std::make_unique<ShardedSort>(options_, std::move(shards));
     status = sort_->SortEach();

@@ -13,6 +13,11 @@ constexpr int64_t kBuffers = 2;
 // Pieces lie as far from a multiple of this as where they come from.
 constexpr int64_t kAlignment = 16;
 
+// A shard's sorted rows that may be among the result's.
+int64_t KeptRows(const ShardedSort::Options& options, int64_t count) {
+  return options.limit >= 0 ? std::min(options.limit, count) : count;
+}
+
 int64_t TilesOf(const ShardedSort::Options& options, int64_t count) {
   const int64_t bytes = count * (KeyBytes(options.key_type) + options.value_bytes);
   return std::clamp<int64_t>(bytes / options.tile_bytes, 1, kMostTiles);
@@ -33,6 +38,7 @@ SortArgs SortOf(const ShardedSort::Options& options, const Shard& shard) {
   args.order = options.order;
   args.algorithm = options.algorithm;
   args.count = shard.count;
+  args.limit = options.limit;
   args.keys_in = shard.keys_in;
   args.values_in = shard.values_in;
   args.value_bytes = options.value_bytes;
@@ -79,7 +85,7 @@ ShardedSort::ShardedSort(const Options& options, std::vector<Shard> shards)
       buffers_(shards_.size()),
       reports_(shards_.size()) {
   for (size_t i = 0; i < size(); ++i) {
-    const int64_t count = shards_[i].count, rows = TileRows(options_, count);
+    const int64_t count = shards_[i].result_count, rows = TileRows(options_, count);
     for (int64_t first = 0; first < count; first += rows) {
       Tile tile;
       tile.first = first;
@@ -89,7 +95,8 @@ ShardedSort::ShardedSort(const Options& options, std::vector<Shard> shards)
   }
 }
 
-int64_t ShardedSort::WorkspaceBytes(const Options& options, int64_t count, int shards, const Engine& engine) {
+int64_t ShardedSort::WorkspaceBytes(const Options& options, int64_t count, int64_t result_count, int shards,
+                                    const Engine& engine) {
   const int64_t key_bytes = KeyBytes(options.key_type), value_bytes = options.value_bytes;
   int64_t any = 0;
   Shard shard;
@@ -99,7 +106,7 @@ int64_t ShardedSort::WorkspaceBytes(const Options& options, int64_t count, int s
   SortArgs sort = SortOf(options, shard);
   sort.keys_out = &any;
   if (value_bytes > 0) sort.values_out = &any;
-  const int64_t tile_rows = TileRows(options, count);
+  const int64_t tile_rows = TileRows(options, result_count);
   int64_t merge = 0;  // of any number of pieces, because some may be empty
   for (int pieces = 1; pieces <= shards; ++pieces) {
     std::vector<MergeInput> inputs(static_cast<size_t>(pieces));
@@ -107,15 +114,16 @@ int64_t ShardedSort::WorkspaceBytes(const Options& options, int64_t count, int s
     merge = std::max(merge, engine.WorkspaceBytes(MergeOf(options, inputs)));
   }
   const int64_t buffer = BufferBytes(tile_rows, shards, key_bytes) + BufferBytes(tile_rows, shards, value_bytes);
-  return count * (key_bytes + value_bytes) + engine.WorkspaceBytes(sort) + kBuffers * buffer +
-         TilesOf(options, count) * merge;
+  return KeptRows(options, count) * (key_bytes + value_bytes) + engine.WorkspaceBytes(sort) + kBuffers * buffer +
+         TilesOf(options, result_count) * merge;
 }
 
 absl::Status ShardedSort::SortEach() {
   for (size_t i = 0; i < size(); ++i) {
     const Shard& shard = shards_[i];
-    absl::Status status = Allocate(*shard.stream, shard.count * key_bytes_, &sorted_[i].keys);
-    if (status.ok()) status = Allocate(*shard.stream, shard.count * options_.value_bytes, &sorted_[i].values);
+    const int64_t kept = KeptRows(options_, shard.count);
+    absl::Status status = Allocate(*shard.stream, kept * key_bytes_, &sorted_[i].keys);
+    if (status.ok()) status = Allocate(*shard.stream, kept * options_.value_bytes, &sorted_[i].values);
     if (!status.ok()) return status;
     SortArgs args = SortOf(options_, shard);
     args.keys_out = sorted_[i].keys;
@@ -133,12 +141,12 @@ absl::Status ShardedSort::Cut(EngineStream& stream) {
   std::vector<int64_t> positions;
   int64_t first = 0;
   for (size_t i = 0; i < size(); ++i) {
-    runs[i] = {sorted_[i].keys, nullptr, shards_[i].count};
+    runs[i] = {sorted_[i].keys, nullptr, KeptRows(options_, shards_[i].count)};
     for (Tile& tile : tiles_[i]) {
       tile.cut = positions.size();
       positions.push_back(first + tile.first);
     }
-    first += shards_[i].count;
+    first += shards_[i].result_count;
   }
   positions.push_back(first);
   cuts_.resize(positions.size() * size());

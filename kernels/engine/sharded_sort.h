@@ -1,9 +1,10 @@
 // Sorts one array whose parts, the shards, lie on several devices.
 //
-// Algorithm: each device sorts its shard. Cuts of the merge of all shards (EngineStream::SplitRuns: multi-sequence
-//            selection over the memory of all devices) divide the result into shards of the same lengths, and these
-//            into tiles. Each device pulls the pieces of one tile from the others while it merges the tile before.
-// Work: a sort of each shard, and one merge of all rows; (shards - 1) / shards of them cross a link.
+// Algorithm: each device sorts its shard, or finds its first rows if only those are wanted. Cuts of the merge of all
+//            shards (EngineStream::SplitRuns: multi-sequence selection over the memory of all devices) divide the
+//            result into a part for each device, and these into tiles. Each device pulls the pieces of one tile from
+//            the others while it merges the tile before.
+// Work: a sort of each shard, and one merge of the result; (shards - 1) / shards of its rows cross a link.
 // Balance: exact, whatever the keys are. There is no sample, so neither skew nor equal keys matter.
 // Stability: equal keys keep the order of the shards and, within a shard, of its rows.
 // Waits: the host waits once, for the cuts.
@@ -29,8 +30,9 @@ struct Shard {
   int64_t count = 0;
   const void* keys_in = nullptr;  // memory of the device
   const void* values_in = nullptr;
-  /// Memory of the device for `count` rows of the result, which continue the rows of the shard before. May be the
-  /// memory of the inputs.
+  /// Memory of the device for its part of the result, which continues the part of the shard before. May be the memory
+  /// of the inputs. The parts together are the result.
+  int64_t result_count = 0;
   void* keys_out = nullptr;
   void* values_out = nullptr;
 };
@@ -44,6 +46,7 @@ class ShardedSort {
     Order order = Order::kAscending;
     SortAlgorithm algorithm = SortAlgorithm::kAuto;
     int32_t value_bytes = 0;  // 0: no values
+    int64_t limit = -1;       // rows of the result; -1: all
     /// Least bytes of a tile. A shard has few tiles at most.
     int64_t tile_bytes = int64_t{32} << 20;
   };
@@ -51,9 +54,10 @@ class ShardedSort {
   /// 1 to kMaxShards shards, each with streams of its own.
   ShardedSort(const Options& options, std::vector<Shard> shards);
 
-  /// Upper bound of the device memory that a shard's streams hand out, beside inputs and outputs. `count`: of the
-  /// largest shard.
-  static int64_t WorkspaceBytes(const Options& options, int64_t count, int shards, const Engine& engine);
+  /// Upper bound of the device memory that a shard's streams hand out, beside inputs and outputs. `count`,
+  /// `result_count`: the largest of all shards.
+  static int64_t WorkspaceBytes(const Options& options, int64_t count, int64_t result_count, int shards,
+                                const Engine& engine);
 
   /// Call these in this order, once each. If one fails, or the work is not wanted any more, finish the streams of all
   /// shards. They return the streams' errors.
@@ -75,9 +79,9 @@ class ShardedSort {
     char* keys = nullptr;
     char* values = nullptr;
   };
-  // One tile of the result of a shard.
+  // One tile of a shard's part of the result.
   struct Tile {
-    int64_t first = 0;  // row of the shard
+    int64_t first = 0;  // row of the part
     int64_t count = 0;
     size_t cut = 0;                  // the number of its first cut; the next one ends it
     std::vector<MergeInput> pieces;  // by shard; the merge reads them until it ends
@@ -93,7 +97,7 @@ class ShardedSort {
   const Options options_;
   const int64_t key_bytes_;
   const std::vector<Shard> shards_;
-  std::vector<Rows> sorted_;                // by shard
+  std::vector<Rows> sorted_;                // by shard, KeptRows of each
   std::vector<const void*> are_sorted_;     // points of the shards' streams
   std::vector<std::vector<Tile>> tiles_;    // by shard
   std::vector<std::vector<Rows>> buffers_;  // by shard

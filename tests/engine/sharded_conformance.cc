@@ -21,6 +21,7 @@ class Sharded : public ::testing::TestWithParam<KeyType> {
     int32_t value_bytes = 0;
     SortAlgorithm algorithm = SortAlgorithm::kAuto;
     int64_t tile_bytes = 3000;
+    int64_t limit = -1;
   };
   using Engines = std::vector<std::unique_ptr<Engine>>;
 
@@ -38,15 +39,17 @@ class Sharded : public ::testing::TestWithParam<KeyType> {
 
   void Check(const Case& test) {
     SCOPED_TRACE(::testing::Message() << KeyTypeName(GetParam()) << " shards=" << test.counts.size() << " "
-                                      << DistributionName(test.distribution) << " value_bytes=" << test.value_bytes);
+                                      << DistributionName(test.distribution) << " value_bytes=" << test.value_bytes
+                                      << " limit=" << test.limit);
     const int key_bytes = KeyBytes(GetParam()), value_bytes = test.value_bytes;
     const int64_t total = std::accumulate(test.counts.begin(), test.counts.end(), int64_t{0});
+    const int64_t result = test.limit >= 0 ? std::min(test.limit, total) : total;
     const Bytes keys = MakeKeys(GetParam(), test.distribution, total, 1);
     const Bytes values = MakeKeys(KeyType::kUint8, Distribution::kUniform, total * value_bytes, 2);
 
     std::vector<std::unique_ptr<EngineStream>> streams;
     std::vector<Shard> shards;
-    int64_t first = 0;
+    int64_t first = 0, left = result;
     for (const int64_t count : test.counts) {
       Engine& device = engine(shards.size());
       Shard shard;
@@ -66,6 +69,8 @@ class Sharded : public ::testing::TestWithParam<KeyType> {
       shard.keys_in = shard.keys_out = place(keys, key_bytes);
       if (value_bytes > 0) shard.values_in = shard.values_out = place(values, value_bytes);
       EXPECT_TRUE(stream.EndCopyIn().ok());
+      // All rows, or of a few rows parts that some shards have no room for.
+      left -= shard.result_count = std::min(left, count);
       shards.push_back(shard);
       first += count;
     }
@@ -77,33 +82,35 @@ class Sharded : public ::testing::TestWithParam<KeyType> {
     options.algorithm = test.algorithm;
     options.value_bytes = value_bytes;
     options.tile_bytes = test.tile_bytes;
+    options.limit = test.limit;
     ShardedSort sort(options, shards);
     ASSERT_TRUE(sort.SortEach().ok());
     ASSERT_TRUE(sort.Cut(*cutter).ok());
     ASSERT_TRUE(sort.MergePieces().ok());
-    Bytes sorted_keys(keys.size()), sorted_values(values.size());
+    Bytes sorted_keys(static_cast<size_t>(result * key_bytes)),
+        sorted_values(static_cast<size_t>(result * value_bytes));
     first = 0;
     for (const Shard& shard : shards) {
       ASSERT_TRUE(shard.stream->EndKernels().ok());
-      ASSERT_TRUE(
-          shard.stream->CopyToHost(sorted_keys.data() + first * key_bytes, shard.keys_out, shard.count * key_bytes)
-              .ok());
-      ASSERT_TRUE(
-          shard.stream
-              ->CopyToHost(sorted_values.data() + first * value_bytes, shard.values_out, shard.count * value_bytes)
-              .ok());
-      first += shard.count;
+      const auto fetch = [&](Bytes& to, const void* from, int64_t bytes) {
+        EXPECT_TRUE(shard.stream->CopyToHost(to.data() + first * bytes, from, shard.result_count * bytes).ok());
+      };
+      fetch(sorted_keys, shard.keys_out, key_bytes);
+      fetch(sorted_values, shard.values_out, value_bytes);
+      first += shard.result_count;
     }
     for (size_t i = 0; i < shards.size(); ++i) {
       ASSERT_TRUE(shards[i].stream->Finish().ok());
       ASSERT_TRUE(shards[i].puller->Finish().ok());
       EXPECT_EQ(sort.report(static_cast<int>(i)).fault, OperatorReport::Fault::kNone);
       // The sorted rows and copies are of the algorithm, not of an operator.
-      const int64_t most =
-          ShardedSort::WorkspaceBytes(options, shards[i].count, static_cast<int>(shards.size()), engine(i));
-      EXPECT_LE(shards[i].stream->workspace_bytes() + shards[i].count * (key_bytes + value_bytes), most);
+      const int64_t most = ShardedSort::WorkspaceBytes(options, shards[i].count, shards[i].result_count,
+                                                       static_cast<int>(shards.size()), engine(i));
+      const int64_t sorted = test.limit >= 0 ? std::min(test.limit, shards[i].count) : shards[i].count;
+      EXPECT_LE(shards[i].stream->workspace_bytes() + sorted * (key_bytes + value_bytes), most);
     }
-    const std::vector<int64_t> expected = StableOrder(GetParam(), test.order, keys);
+    std::vector<int64_t> expected = StableOrder(GetParam(), test.order, keys);
+    expected.resize(static_cast<size_t>(result));
     EXPECT_TRUE(sorted_keys == Gather(keys, key_bytes, expected));
     EXPECT_TRUE(value_bytes == 0 || sorted_values == Gather(values, value_bytes, expected));
   }
@@ -128,6 +135,18 @@ TEST_P(Sharded, TakesShardsOfAnyNumberAndLength) {
   Check({{0, 1000, 0, 3}, Distribution::kZipf, Order::kDescending, 8});
   Check({{4097, 1, 4096, 100'003, 4095}, Distribution::kUniform, Order::kAscending, 4});
   Check({std::vector<int64_t>(ShardedSort::kMaxShards, 101), Distribution::kSixteenDistinct, Order::kAscending, 4});
+}
+
+TEST_P(Sharded, KeepsTheFirstRowsOfTheWhole) {
+  for (const Order order : kBothOrders) {
+    for (const Distribution distribution : {Distribution::kUniform, Distribution::kAllEqual, Distribution::kSorted}) {
+      for (const int64_t limit : {1, 777, 2777, 5000}) {
+        for (const int32_t value_bytes : {0, 4}) {
+          Check({{1000, 0, 777, 1001}, distribution, order, value_bytes, SortAlgorithm::kAuto, 3000, limit});
+        }
+      }
+    }
+  }
 }
 
 TEST_P(Sharded, MovesWholeShardsWhereTheyAreInTheWrongOrder) {

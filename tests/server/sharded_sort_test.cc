@@ -144,13 +144,53 @@ TEST_F(ShardedSortTest, ReturnsIndicesAlone) {
   }
 }
 
+class FirstRows : public ShardedSortTest, public ::testing::WithParamInterface<int> {};
+
+TEST_P(FirstRows, AreThoseOfTheWhole) {
+  Start(GetParam());
+  const int64_t count = 9'001;
+  for (const uint32_t distinct : {1U, 7U, 1U << 30}) {
+    const std::vector<int32_t> keys = Keys(count, distinct), values = Keys(count);
+    for (const bool down : {false, true}) {
+      std::vector<uint32_t> order(keys.size());
+      std::iota(order.begin(), order.end(), 0U);
+      std::stable_sort(order.begin(), order.end(),
+                       [&](uint32_t a, uint32_t b) { return down ? keys[a] > keys[b] : keys[a] < keys[b]; });
+      for (const int64_t limit : {int64_t{1}, int64_t{7}, int64_t{1200}, count - 1, count + 1}) {
+        std::vector<uint32_t> first(order.begin(), order.begin() + std::min(limit, count));
+        std::vector<int32_t> first_keys, first_values;
+        for (const uint32_t row : first) {
+          first_keys.push_back(keys[row]);
+          first_values.push_back(values[row]);
+        }
+        v1::SortRequest request;
+        *request.mutable_keys() = Int32s(keys);
+        request.set_limit(limit);
+        if (down) request.set_order(v1::SORT_ORDER_DESCENDING);
+        Answer answer = SortOn(GetParam(), request);
+        EXPECT_TRUE(Elements<int32_t>(answer.response.keys()) == first_keys) << limit;
+        request.set_output(v1::SORT_OUTPUT_INDICES);
+        answer = SortOn(GetParam(), request);
+        EXPECT_TRUE(Elements<uint32_t>(answer.response.indices()) == first) << limit;
+        request.clear_output();
+        *request.mutable_values() = Int32s(values);
+        answer = SortOn(GetParam(), request);
+        EXPECT_TRUE(Elements<int32_t>(answer.response.keys()) == first_keys) << limit;
+        EXPECT_TRUE(Elements<int32_t>(answer.response.values()) == first_values) << limit;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OnSeveralDevices, FirstRows, ::testing::Values(2, 3, 8));
+
 TEST_F(ShardedSortTest, TakesOneDeviceWhereOthersWouldNotHelp) {
   Start();
   EXPECT_EQ(Sort(Keys(10)).devices(), 1) << "too small";
   v1::SortRequest request;
   *request.mutable_keys() = Int32s(Keys(5000));
-  request.set_limit(10);
-  EXPECT_EQ(Sort(request).devices(), 1) << "of a few rows";
+  request.set_limit(0);
+  EXPECT_EQ(Sort(request).devices(), 1) << "of no rows";
   request.clear_limit();
   *request.mutable_segment_offsets() = Int64s({0, 1, 5000});
   EXPECT_EQ(Sort(request).devices(), 1) << "by segments";

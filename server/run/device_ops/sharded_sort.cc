@@ -33,28 +33,30 @@ absl::Status FinishAll(const std::vector<EngineStream*>& streams, absl::Status s
 }  // namespace
 
 bool ShardedSortOperation::Takes(const SortOperation::Spec& sort) {
-  return !sort.segment_offsets && (sort.limit < 0 || sort.limit >= sort.keys.count) && IsOnHost(sort.keys) &&
+  return !sort.segment_offsets && sort.limit != 0 && IsOnHost(sort.keys) &&
          (!sort.want_keys || RowResult::CanHold(sort.keys_target)) &&
          (!sort.want_indices || RowResult::CanHold(sort.indices_target)) &&
          (!sort.values || (IsOnHost(*sort.values) && RowResult::CanHold(sort.values_target)));
 }
 
 ShardedSortOperation::ShardedSortOperation(SortOperation::Spec sort, uint64_t devices)
-    : spec_(std::move(sort)), shape_(RunSorter::ShapeOf(spec_)) {
+    : spec_(std::move(sort)),
+      shape_(RunSorter::ShapeOf(spec_)),
+      result_count_(SortOperation(spec_).results().front().count) {
   for (int i = 0; i < DeviceSet::kMaxDevices && devices_.size() < size_t{ShardedSort::kMaxShards}; ++i) {
     if ((devices & DeviceSet::Only(i)) != 0) devices_.push_back(i);
   }
 }
 
-int64_t ShardedSortOperation::FirstRow(size_t shard) const {
+int64_t ShardedSortOperation::FirstOf(size_t shard, int64_t rows) const {
   const auto shards = static_cast<int64_t>(devices_.size()), index = static_cast<int64_t>(shard);
-  return spec_.keys.count / shards * index + std::min(index, spec_.keys.count % shards);
+  return rows / shards * index + std::min(index, rows % shards);
 }
 
 int64_t ShardedSortOperation::device_bytes(const Engine& engine) const {
-  const int64_t most = FirstRow(1);
-  return most * shape_.row_bytes() +
-         ShardedSort::WorkspaceBytes(SortOptions(), most, static_cast<int>(devices_.size()), engine);
+  const int64_t most = FirstOf(1, spec_.keys.count);
+  return most * shape_.row_bytes() + ShardedSort::WorkspaceBytes(SortOptions(), most, FirstOf(1, result_count_),
+                                                                 static_cast<int>(devices_.size()), engine);
 }
 
 ShardedSort::Options ShardedSortOperation::SortOptions() const {
@@ -63,6 +65,7 @@ ShardedSort::Options ShardedSortOperation::SortOptions() const {
   options.order = shape_.order;
   options.algorithm = spec_.algorithm;
   options.value_bytes = shape_.value_bytes;
+  options.limit = spec_.limit;
   return options;
 }
 
@@ -76,8 +79,9 @@ absl::Status ShardedSortOperation::CopyIn(Lane& lane, Run& run) const {
       (number == 0 ? shard.stream : shard.puller) = made;
     }
     EngineStream* const stream = shard.stream;
-    const int64_t first = FirstRow(i);
-    shard.count = FirstRow(i + 1) - first;
+    const int64_t first = FirstOf(i, spec_.keys.count);
+    shard.count = FirstOf(i + 1, spec_.keys.count) - first;
+    shard.result_count = FirstOf(i + 1, result_count_) - FirstOf(i, result_count_);
     const auto copy = [&](const Operand& array) -> absl::StatusOr<void*> {
       const int64_t bytes = shard.count * array.element_bytes;
       CORANK_ASSIGN_OR_RETURN(void* const d_rows, stream->AllocateDevice(bytes));
@@ -116,7 +120,8 @@ absl::Status ShardedSortOperation::Enqueue(Lane& lane, Run& run, RowSink::Column
     CORANK_RETURN_IF_ERROR(shard.stream->EndKernels());
     const auto copy = [&](char* h_rows, const void* d_rows, int64_t bytes) {
       return h_rows == nullptr ? absl::OkStatus()
-                               : shard.stream->CopyToHost(h_rows + FirstRow(i) * bytes, d_rows, shard.count * bytes);
+                               : shard.stream->CopyToHost(h_rows + FirstOf(i, result_count_) * bytes, d_rows,
+                                                          shard.result_count * bytes);
     };
     CORANK_RETURN_IF_ERROR(copy(keys.place, shard.keys_out, shape_.key_bytes));
     CORANK_RETURN_IF_ERROR(copy(values.place, shard.values_out, shape_.value_bytes));

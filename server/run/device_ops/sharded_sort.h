@@ -16,7 +16,7 @@ namespace corank {
 /// returns an equal part of the result (kernels/engine/sharded_sort.h).
 class ShardedSortOperation final : public Operation {
  public:
-  /// Whether the sort can run on several devices: its arrays and results are in host memory, and it keeps all rows.
+  /// Whether the sort can run on several devices: its arrays and results are in host memory.
   static bool Takes(const SortOperation::Spec& sort);
 
   /// `devices`: two or more. The lane that runs it belongs to one of them.
@@ -37,13 +37,15 @@ class ShardedSortOperation final : public Operation {
     std::unique_ptr<ShardedSort> sort;  // its reports must live until the streams have finished
   };
 
-  int64_t FirstRow(size_t shard) const;
+  // Where the shard's part of `rows` rows begins.
+  int64_t FirstOf(size_t shard, int64_t rows) const;
   ShardedSort::Options SortOptions() const;
   absl::Status CopyIn(Lane& lane, Run& run) const;
   absl::Status Enqueue(Lane& lane, Run& run, RowSink::Column keys, RowSink::Column values) const;
 
   const SortOperation::Spec spec_;
   const RowShape shape_;
+  const int64_t result_count_;
   std::vector<int> devices_;
 };
 
