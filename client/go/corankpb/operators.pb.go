@@ -245,10 +245,10 @@ const (
 	SortOutput_SORT_OUTPUT_INDICES SortOutput = 2
 	// The sorted keys and the permutation.
 	SortOutput_SORT_OUTPUT_KEYS_AND_INDICES SortOutput = 3
-	// Only the dense rank of each row, in the order of the input: ranks[i] is 1 plus the number of distinct rows that come
-	// before row i in the sorted order, as in Rank's RANK_METHOD_DENSE. Equal rows have equal ranks, so ranks can be the
-	// keys of Join, Group, Merge and Search in place of several columns. Needs `key_columns`; not allowed with `values` or
-	// `limit`.
+	// Only the dense rank of each row, in the order of the input: ranks[i] is 1 plus the number of distinct rows that
+	// come before row i in the sorted order, as in Rank's RANK_METHOD_DENSE. Equal rows have equal ranks, so ranks can be
+	// the keys of Join, Group, Merge and Search in place of several columns. Needs `key_columns`; not allowed with
+	// `values` or `limit`.
 	SortOutput_SORT_OUTPUT_RANKS SortOutput = 4
 )
 

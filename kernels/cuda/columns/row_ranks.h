@@ -11,9 +11,10 @@
 
 namespace corank::cuda {
 
-/// Carves its workspace. Unless it only sizes, enqueues d_ranks[d_rows[i]] = 1 plus how many distinct rows come before row
-/// d_rows[i], for i in [0, count). d_rows: all row numbers in the order of the rows. d_codes: null, or the code of row
-/// d_rows[i]; rows with different codes differ. Row numbers have index_bytes bytes, 4 or 8, and ranks IndexBytes(count). count > 0.
+/// Carves its workspace. Unless it only sizes, enqueues d_ranks[d_rows[i]] = 1 plus how many distinct rows come before
+/// row d_rows[i], for i in [0, count). d_rows: all row numbers in the order of the rows. d_codes: null, or the code of
+/// row d_rows[i]; rows with different codes differ. Row numbers have index_bytes bytes, 4 or 8, and ranks
+/// IndexBytes(count). count > 0.
 cudaError_t RankRows(const RowOrder& order, const uint64_t* d_codes, const void* d_rows, int index_bytes, int64_t count,
                      void* d_ranks, Workspace& workspace, cudaStream_t stream);
 

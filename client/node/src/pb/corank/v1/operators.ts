@@ -92,10 +92,10 @@ export enum SortOutput {
   /** SORT_OUTPUT_KEYS_AND_INDICES - The sorted keys and the permutation. */
   SORT_OUTPUT_KEYS_AND_INDICES = 3,
   /**
-   * SORT_OUTPUT_RANKS - Only the dense rank of each row, in the order of the input: ranks[i] is 1 plus the number of distinct rows that come
-   * before row i in the sorted order, as in Rank's RANK_METHOD_DENSE. Equal rows have equal ranks, so ranks can be the
-   * keys of Join, Group, Merge and Search in place of several columns. Needs `key_columns`; not allowed with `values` or
-   * `limit`.
+   * SORT_OUTPUT_RANKS - Only the dense rank of each row, in the order of the input: ranks[i] is 1 plus the number of distinct rows that
+   * come before row i in the sorted order, as in Rank's RANK_METHOD_DENSE. Equal rows have equal ranks, so ranks can be
+   * the keys of Join, Group, Merge and Search in place of several columns. Needs `key_columns`; not allowed with
+   * `values` or `limit`.
    */
   SORT_OUTPUT_RANKS = 4,
 }
