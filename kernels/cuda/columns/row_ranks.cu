@@ -1,8 +1,8 @@
 // Ranks of sorted rows: how many distinct rows there are up to each.
 //
 // Algorithm: the first row, and each whose predecessor in the order differs, begins a new rank. A warp takes rows of 32
-//            positions and votes. A block adds up the votes of its tile, and finds the sum of earlier tiles by decoupled
-//            look-back.
+//            positions and votes. A block adds up the votes of its tile, and finds the sum of earlier tiles by
+//            decoupled look-back.
 // Work: O(n), and a comparison of rows with equal codes.
 // Memory: one read of the row numbers and the codes, one scattered write of the ranks; two random reads of each row
 //         whose code is that of its predecessor.
