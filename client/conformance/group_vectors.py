@@ -95,16 +95,16 @@ def types() -> Iterator[Vector]:
     """Every type of keys, in every order and arrangement, and every reduction of every type of values."""
     for at, type_ in enumerate(KEYS):
         value_type = KEYS[(at * 5 + 3) % len(KEYS)]
-        values = summable(value_type, 1000 + at, 41)
+        values = summable(value_type, 1000 + at, 27)
         for input_ in INPUTS:
             for order in ORDERS if input_ != "runs" else ORDERS[:1]:
-                keys = random_keys(type_, 1100 + at, 41)
+                keys = random_keys(type_, 1100 + at, 27)
                 if input_ == "sorted":
                     keys = oracle.take(keys, oracle.argsort(keys, order == "descending"))
                 elif input_ == "runs":
-                    keys = keys.like([keys.items[n // 3] for n in range(41)])
+                    keys = keys.like([keys.items[n // 3] for n in range(27)])
                 yield group(f"{type_}/{input_}/{order}", keys, values, OUTPUTS, input_, order)
-        values, keys = summable(type_, 1200 + at, 60), few_keys("int32", 1300 + at, 60)
+        values, keys = summable(type_, 1200 + at, 30), few_keys("int32", 1300 + at, 30)
         for output in OUTPUTS[3:]:
             yield group(f"{output}/{type_}", keys, values, [output, "keys"])
 
@@ -117,8 +117,8 @@ def edges() -> Iterator[Vector]:
             yield group(f"empty/{type_}/{input_}", empty, values, OUTPUTS, input_)
     one = oracle.numbers("uint8", [9])
     yield group("one_key", one, oracle.numbers("int8", [-3]), OUTPUTS)
-    same, values = oracle.numbers("int16", [-5] * 700), oracle.numbers("uint32", [*range(700)])
-    every = oracle.numbers("uint16", [(at * 263) % 700 for at in range(700)])
+    same, values = oracle.numbers("int16", [-5] * 90), oracle.numbers("uint32", [*range(90)])
+    every = oracle.numbers("uint16", [(at * 53) % 90 for at in range(90)])
     ordered = oracle.take(every, oracle.argsort(every))
     for input_ in INPUTS:
         yield group(f"one_group/{input_}", same, values, OUTPUTS, input_)

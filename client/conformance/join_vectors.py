@@ -60,7 +60,7 @@ def types() -> Iterator[Vector]:
     """Every type of keys and every kind, with a right side in any order and with a sorted one."""
     for at, type_ in enumerate(KEYS):
         for turn, kind in enumerate(KINDS):
-            left, right = random_keys(type_, 3000 + at + turn, 19), random_keys(type_, 3100 + at + turn, 15)
+            left, right = random_keys(type_, 3000 + at + turn, 13), random_keys(type_, 3100 + at + turn, 11)
             yield join(f"{type_}/{kind}/unsorted", left, right, kind)
             yield join(f"{type_}/{kind}/sorted", left, ascending(right), kind, right_sorted=True)
             if (at + turn) % 2:
@@ -75,9 +75,9 @@ def edges() -> Iterator[Vector]:
     """Empty sides, equal and disjoint sides, one key only, and rooms that are just large enough."""
     none, few = oracle.numbers("int64", []), oracle.numbers("int64", [9, 2, -7, 2])
     more = oracle.numbers("int64", [9, 3, 2, 9, 9])
-    low, high = oracle.numbers("int8", [*range(-1, -60, -1)]), oracle.numbers("int8", [*range(0, 80, 2)])
+    low, high = oracle.numbers("int8", [*range(-1, -16, -1)]), oracle.numbers("int8", [*range(0, 24, 2)])
     fives, others = (oracle.numbers("uint8", [5] * count) for count in (11, 7))
-    tied = oracle.numbers("uint8", [at * at % 17 for at in range(60)])
+    tied = oracle.numbers("uint8", [at * at % 17 for at in range(30)])
     for kind in KINDS:
         for name, left, right in (
             ("empty", none, none),
@@ -91,11 +91,12 @@ def edges() -> Iterator[Vector]:
             ("one_key/single_left", oracle.numbers("uint8", [5]), fives),
             ("one_key/single_right", fives, oracle.numbers("uint8", [5])),
             ("tied", tied, fives),
-            ("tied/twice", tied, oracle.take(tied, range(40))),
+            ("tied/twice", tied, oracle.take(tied, range(20))),
         ):
             yield join(f"{name}/{kind}", left, right, kind)
-            yield join(f"{name}/{kind}/count", left, right, kind, count_only=True)
-            if len(left.items) < 50:
+            if name not in ("equal", "low_and_high", "high_and_low", "one_key/single_left", "one_key/single_right"):
+                yield join(f"{name}/{kind}/count", left, right, kind, count_only=True)
+            if name in ("small", "right_empty", "one_key", "tied"):
                 rows = len(oracle.join(left, right, kind))
                 yield join(f"{name}/{kind}/exact_room", left, right, kind, max_rows=rows)
         yield join(f"ample_room/{kind}", few, more, kind, max_rows=1 << 40)
