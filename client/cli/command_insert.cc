@@ -36,7 +36,8 @@ absl::Status RunInsert(const Arguments& arguments) {
     return FileError(absl::StrCat(arguments.GetOr("positions", ""), ": has ", positions->size(), " positions for ",
                                   inserted->view().count(), " elements of ", paths[1]));
   }
-  absl::StatusOr<client::InsertionIntervals> intervals = client::IntervalsToInsert(count, *positions);
+  absl::StatusOr<client::InsertionIntervals> intervals =
+      client::IntervalsToInsert(count, *positions, inserted->view().count());
   if (!intervals.ok()) {
     return FileError(absl::StrCat(arguments.GetOr("positions", ""), ": ", intervals.status().message()));
   }

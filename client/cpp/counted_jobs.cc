@@ -167,7 +167,8 @@ std::unique_ptr<Job> MakeJob(const SelectRequest& request, const CallOptions& ca
   const int64_t most = request.elements.count();
   const auto add = [&](const char* name, v1::Destination* destination, Finder find, const Output& place,
                        ElementType type, bool is_index = false) {
-    AddResult(job.get(), name, destination, find, place, type, most, is_index).is_exact = request.partition;
+    JobResult& result = AddResult(job.get(), name, destination, find, place, type, most, is_index);
+    result.is_exact = request.partition && result.is_exact;
   };
   if (request.wants.elements) {
     message->add_outputs(v1::SELECT_OUTPUT_ELEMENTS);

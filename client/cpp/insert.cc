@@ -4,13 +4,20 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "client/cpp/status_conversion.h"
 
 namespace corank::client {
 
-absl::StatusOr<InsertionIntervals> IntervalsToInsert(int64_t count, absl::Span<const int64_t> positions) {
+absl::StatusOr<InsertionIntervals> IntervalsToInsert(int64_t count, absl::Span<const int64_t> positions,
+                                                     int64_t inserted) {
+  if (static_cast<int64_t>(positions.size()) != inserted) {
+    return RefuseField("positions",
+                       absl::StrCat(positions.size(), " for ", inserted, " inserted elements; each needs one"));
+  }
   for (size_t i = 0; i < positions.size(); ++i) {
     if (positions[i] >= 0 && positions[i] <= count) continue;
-    return absl::InvalidArgumentError(absl::StrCat("positions[", i, "]: must be 0 to ", count, ", not ", positions[i]));
+    return RefuseField(absl::StrCat("positions[", i, "]"),
+                       absl::StrCat("must be 0 to ", count, ", not ", positions[i]));
   }
   std::vector<int64_t> order(positions.size());
   std::iota(order.begin(), order.end(), int64_t{0});

@@ -18,14 +18,16 @@
 #include "corank/groups.h"
 #include "corank/join.h"
 #include "corank/operators.h"
+#include "corank/rank.h"
+#include "corank/select.h"
 #include "corank/sets.h"
 
 namespace corank::client {
 
 /// One operator of a chain.
-using AnyRequest =
-    std::variant<SortRequest, ColumnSortRequest, MergeRequest, ExpandRequest, MoveRequest, GatherRequest,
-                 ScatterRequest, LoadBalanceRequest, SearchRequest, GroupRequest, CombineSetsRequest, JoinRequest>;
+using AnyRequest = std::variant<SortRequest, ColumnSortRequest, MergeRequest, ExpandRequest, MoveRequest, GatherRequest,
+                                ScatterRequest, LoadBalanceRequest, SearchRequest, GroupRequest, CombineSetsRequest,
+                                JoinRequest, SelectRequest, RankRequest>;
 
 /// The results of one operator of a chain.
 struct OperatorResult {
@@ -47,8 +49,8 @@ inline ArrayView TemporaryView(std::string name, ElementType type, int64_t count
   return {type, {}, std::move(name), count, true};
 }
 
-/// The same of at most `most` elements: a result of a GroupRequest, a CombineSetsRequest or a JoinRequest, or what
-/// later operators made of it.
+/// The same of at most `most` elements: a result of a GroupRequest, a CombineSetsRequest, a JoinRequest or a
+/// SelectRequest, or what later operators made of it.
 inline ArrayView TemporaryViewUpTo(std::string name, ElementType type, int64_t most) {
   ArrayView view = TemporaryView(std::move(name), type, most);
   view.is_bound = true;

@@ -17,8 +17,10 @@ struct InsertionIntervals {
 
 /// Element i of the inserted ones goes before positions[i] of an array of `count` elements, or behind its end if
 /// positions[i] is `count`. Positions may be in any order; elements for the same position keep their order.
-/// INVALID_ARGUMENT names the first position that is less than 0 or greater than `count`.
-absl::StatusOr<InsertionIntervals> IntervalsToInsert(int64_t count, absl::Span<const int64_t> positions);
+/// INVALID_ARGUMENT names the first position that is less than 0 or greater than `count`, or says that there are not as
+/// many positions as `inserted` elements.
+absl::StatusOr<InsertionIntervals> IntervalsToInsert(int64_t count, absl::Span<const int64_t> positions,
+                                                     int64_t inserted);
 
 }  // namespace corank::client
 

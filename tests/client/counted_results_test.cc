@@ -118,7 +118,8 @@ TEST_P(ClientOnServer, InsertsBeforeManyPositions) {
   EXPECT_THAT(client_.Insert(std::vector<int16_t>(), {0, 0}, std::vector<int16_t>{7, 8})->elements, ElementsAre(7, 8));
   EXPECT_THAT(client_.Insert(elements, {0, 4}, std::vector<int16_t>{7, 8}).status().message(),
               ::testing::HasSubstr("positions[1]"));
-  EXPECT_FALSE(client_.Insert(elements, {0}, inserted).ok());
+  EXPECT_EQ(ViolatedField(client_.Insert(elements, {0, 4}, std::vector<int16_t>{7, 8}).status()), "positions[1]");
+  EXPECT_EQ(ViolatedField(client_.Insert(elements, {0}, inserted).status()), "positions");
 }
 
 TEST_P(ClientOnServer, RanksKeys) {
@@ -225,6 +226,30 @@ TEST_P(ClientOnServer, AChainGoesOnWithJoinedRows) {
   EXPECT_THAT(*ToVector<int32_t>((*results)[0].arrays[1]), ElementsAre(1, 3, -1, 0, 1, 3, 2));
   EXPECT_THAT(*ToVector<int32_t>((*results)[1].arrays[0]), ElementsAre(4, 5, 6));
   EXPECT_THAT(*ToVector<int64_t>((*results)[2].arrays[0]), ElementsAre(4));
+}
+
+TEST_P(ClientOnServer, AChainGoesOnWithSelectedElements) {
+  const std::vector<uint16_t> keys = {3, 9, 7, 3, 8};
+  const std::vector<uint16_t> three = {3};
+  SelectRequest high;
+  high.elements = ViewOf(keys);
+  high.threshold = ViewOf(three);
+  high.comparison = Comparison::kGreater;
+  high.elements_output = Temporary("high");
+  RankRequest ranks;
+  ranks.keys = TemporaryViewUpTo("high", KeyType::kUint16, 5);
+  ranks.method = RankMethod::kDense;
+  SelectRequest rest;
+  rest.elements = ranks.keys;
+  const std::vector<int64_t> second = {1};
+  rest.positions = ViewOf(second);
+  rest.negate = rest.partition = rest.wants.count = true;
+  const auto results = client_.Run({high, ranks, rest});
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ((*results)[0].arrays[0].placed, 3);
+  EXPECT_THAT(*ToIndices((*results)[1].arrays[0]), ElementsAre(3, 1, 2));
+  EXPECT_THAT(*ToVector<uint16_t>((*results)[2].arrays[0]), ElementsAre(9, 8, 7));
+  EXPECT_THAT(*ToVector<int64_t>((*results)[2].arrays[1]), ElementsAre(2));
 }
 
 TEST_P(ClientOnServer, AChainWithTooManyRowsFails) {

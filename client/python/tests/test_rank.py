@@ -59,6 +59,22 @@ def test_keys_and_ranks_stay_on_the_server(fake_client: corank.Client) -> None:
     np.testing.assert_array_equal(fake_client.rank(fake_client.store("keys", [3, 1, 2]), "dense"), [3, 1, 2])
 
 
+def test_a_chain_ranks_and_goes_on_with_ranks(client: corank.Client) -> None:
+    keys = np.random.default_rng(4).integers(0, 30, 200)
+    with client.chain() as chain:
+        ordered = chain.sort(keys, descending=True)
+        ranks = chain.rank(ordered, "dense", descending=True, keys_sorted=True)
+        distinct, counts = chain.run_length_encode(ranks)
+        means = chain.rank(chain.select(keys, comparison="<", threshold=9))
+        own = chain.rank(keys, "ordinal", index_dtype=np.int16)
+    expected = np.unique(keys, return_counts=True)[1][::-1]
+    np.testing.assert_array_equal(distinct.result(), np.arange(1, expected.size + 1))
+    np.testing.assert_array_equal(counts.result(), expected)
+    np.testing.assert_array_equal(means.result(), oracles.rank(keys[keys < 9], "int64", "average", False))
+    np.testing.assert_array_equal(own.result(), oracles.rank(keys, "int64", "ordinal", False))
+    assert own.result().dtype == np.int16
+
+
 def test_dates_have_ranks(client: corank.Client) -> None:
     days = np.array(["2026-01-03", "NaT", "2026-01-01"], "datetime64[D]")
     np.testing.assert_array_equal(client.rank(days), [2, 3, 1])

@@ -132,6 +132,43 @@ def test_results_stay_on_the_server(fake_client: corank.Client) -> None:
     np.testing.assert_array_equal(client.select(elements, comparison=">", threshold=5), [7, 6])
 
 
+def test_a_chain_goes_on_with_selected_elements(client: corank.Client) -> None:
+    rng = np.random.default_rng(7)
+    keys = rng.integers(0, 50, 400).astype(np.int16)
+    with client.chain() as chain:
+        ordered = chain.sort(keys)
+        high = chain.select(ordered, comparison=">", threshold=20)
+        assert "? x int16" in repr(high)
+        distinct, counts = chain.group(high, arrangement="sorted", results=("keys", "counts"))[:2]
+        frequent, moved = chain.select(distinct, values=counts, comparison="!=", threshold=30, negate=True)
+        front, values, number = chain.partition(ordered, positions=[0, 5], values=keys)
+        where = chain.argselect(counts, comparison=">=", threshold=9)
+        rest = chain.remove(ordered, np.arange(390))
+        more = chain.insert(keys, [0], 7)
+    expected, found = np.unique(keys[keys > 20], return_counts=True)
+    np.testing.assert_array_equal(frequent.result(), [30])
+    np.testing.assert_array_equal(moved.result(), found[expected == 30])
+    np.testing.assert_array_equal(where.result(), np.flatnonzero(found >= 9))
+    np.testing.assert_array_equal(front.result()[:2], np.sort(keys)[[0, 5]])
+    np.testing.assert_array_equal(values.result()[:2], keys[[0, 5]])
+    np.testing.assert_array_equal(number.result(), [2])
+    np.testing.assert_array_equal(rest.result(), np.sort(keys)[390:])
+    np.testing.assert_array_equal(more.result(), np.insert(keys, 0, 7))
+    with pytest.raises(RuntimeError, match="stayed on the server"):
+        high.result()
+
+
+def test_a_chain_refuses_what_it_cannot_select(client: corank.Client) -> None:
+    days = np.array(["2026-01-03", "NaT"], "datetime64[D]")
+    with pytest.raises(TypeError), client.chain() as chain:
+        chain.select(days, comparison="<", threshold=days[0])
+    with pytest.raises(TypeError, match="elements: must be in this process"), client.chain() as chain:
+        chain.insert(chain.sort([1]), [0], [1])
+    with pytest.raises(corank.InvalidArgument) as caught, client.chain() as chain:
+        chain.remove(chain.sort([1, 2]), [0, 2])
+    assert caught.value.field.endswith("positions[1]")
+
+
 def test_wrong_arguments_are_named(fake_client: corank.Client) -> None:
     for arguments, field in (
         ({}, "flags"),

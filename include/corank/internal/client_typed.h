@@ -280,11 +280,9 @@ template <typename Elements, typename Inserted, typename T>
 absl::StatusOr<ElementsResult<T>> Client::Insert(const Elements& elements, absl::Span<const int64_t> positions,
                                                  const Inserted& inserted, const CallOptions& call) const {
   static_assert(std::is_same_v<T, internal::ElementOf<Inserted>>, "both arrays have elements of one type");
-  if (positions.size() != std::size(inserted)) {
-    return absl::InvalidArgumentError("positions: needs one for each inserted element");
-  }
   const auto count = static_cast<int64_t>(std::size(elements));
-  absl::StatusOr<InsertionIntervals> intervals = IntervalsToInsert(count, positions);
+  absl::StatusOr<InsertionIntervals> intervals =
+      IntervalsToInsert(count, positions, static_cast<int64_t>(std::size(inserted)));
   if (!intervals.ok()) return intervals.status();
   std::vector<T> both(std::data(elements), std::data(elements) + count);
   both.insert(both.end(), std::data(inserted), std::data(inserted) + std::size(inserted));

@@ -85,9 +85,8 @@ class Pending(StoredArray):
 class Chain(PendingOperators, options=LinkOptions, result="Pending"):
     """Operators that run one after the other on the server, in one call, made by `Client.chain`.
 
-    Its methods are the operators of Client except `sort_columns`, `sort_columns_with_indices`, `select`, `argselect`,
-    `partition`, `remove`, `insert` and `rank`. Each returns Pendings in place of arrays; that of `count_sets` and of
-    `count_join` has one int64.
+    Its methods are the operators of Client except `sort_columns` and `sort_columns_with_indices`. Each returns Pendings
+    in place of arrays; those of `count_sets`, of `count_join` and of the number of `partition` have one int64.
     """
 
     def __init__(self, connection: Connection, options: ChainOptions) -> None:

@@ -30,7 +30,7 @@ _METHODS = {
 
 
 class KeyRankOperators(Operators[A]):
-    """The operator that ranks keys; a chain does not take it."""
+    """The operator that ranks keys."""
 
     def rank(
         self,

@@ -186,7 +186,7 @@ def _insertion(count: int, positions: NDArray[Any]) -> tuple[NDArray[Any], NDArr
 
 
 class SelectOperators(Operators[A]):
-    """Operators that select, remove, part and insert elements; a chain does not take them."""
+    """Operators that select, remove, part and insert elements."""
 
     def select(
         self,

@@ -41,6 +41,8 @@ class PendingOperators(
     GroupOperators[Any],
     SetOperators[Any],
     JoinOperators[Any],
+    SelectOperators[Any],
+    KeyRankOperators[Any],
     IntervalOperators[Any],
 ):
     """Operators that return Pendings."""

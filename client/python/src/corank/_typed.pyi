@@ -2050,6 +2050,126 @@ class PendingOperators(Operators[Pending]):
         out: Any = None,
         keep: str | Sequence[str] | None = None,
     ) -> Pending: ...
+    @overload
+    def select(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        bitmap: Input | None = None,
+        positions: Input | None = None,
+        comparison: Comparison | None = None,
+        threshold: Any = None,
+        values: None = None,
+        negate: bool = False,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    @overload
+    def select(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        bitmap: Input | None = None,
+        positions: Input | None = None,
+        comparison: Comparison | None = None,
+        threshold: Any = None,
+        values: Input,
+        negate: bool = False,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: Sequence[str] | None = None,
+    ) -> tuple[Pending, Pending]: ...
+    def argselect(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        bitmap: Input | None = None,
+        positions: Input | None = None,
+        comparison: Comparison | None = None,
+        threshold: Any = None,
+        negate: bool = False,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike | None = ...,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    @overload
+    def partition(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        bitmap: Input | None = None,
+        positions: Input | None = None,
+        comparison: Comparison | None = None,
+        threshold: Any = None,
+        values: None = None,
+        negate: bool = False,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: Sequence[str] | None = None,
+    ) -> tuple[Pending, Pending]: ...
+    @overload
+    def partition(
+        self,
+        elements: Input,
+        flags: Input | None = None,
+        *,
+        bitmap: Input | None = None,
+        positions: Input | None = None,
+        comparison: Comparison | None = None,
+        threshold: Any = None,
+        values: Input,
+        negate: bool = False,
+        dtype: DTypeLike | None = None,
+        out: Any = None,
+        keep: Sequence[str] | None = None,
+    ) -> tuple[Pending, Pending, Pending]: ...
+    @overload
+    def remove(
+        self,
+        elements: Input,
+        positions: Input,
+        *,
+        values: None = None,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    @overload
+    def remove(
+        self,
+        elements: Input,
+        positions: Input,
+        *,
+        values: Input,
+        out: Any = None,
+        keep: Sequence[str] | None = None,
+    ) -> tuple[Pending, Pending]: ...
+    def insert(
+        self,
+        elements: Input,
+        positions: Input,
+        inserted: Input,
+        *,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    def rank(
+        self,
+        keys: Input,
+        method: RankMethod = "average",
+        *,
+        descending: bool = False,
+        keys_sorted: bool = False,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike | None = ...,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
 
 class _PendingGroups(NamedTuple):
     """The Groups of a chain."""
