@@ -169,6 +169,36 @@ func (chain *Chain) CountJoin(kind JoinKind, left, right *Array, options ...Opti
 	return link(chain, countingJoin(kind, left, right), options)
 }
 
+// Select is Client.Select as an operator of the chain. Only the answer tells the length of its results.
+func (chain *Chain) Select(elements *Array, by Selection, options ...Option) *SelectResult {
+	return link(chain, selecting(elements, by, false), options)
+}
+
+// Argselect is Client.Argselect as an operator of the chain. Only the answer tells the length of its result.
+func (chain *Chain) Argselect(elements *Array, by Selection, options ...Option) *Array {
+	return link(chain, argselecting(elements, by), options)
+}
+
+// Partition is Client.Partition as an operator of the chain.
+func (chain *Chain) Partition(elements *Array, by Selection, options ...Option) *SelectResult {
+	return link(chain, selecting(elements, by, true), options)
+}
+
+// Remove is Client.Remove as an operator of the chain. Only the answer tells the length of its results.
+func (chain *Chain) Remove(elements, positions *Array, options ...Option) *SelectResult {
+	return link(chain, removing(elements, positions), options)
+}
+
+// Insert is Client.Insert as an operator of the chain. Its arrays must be in this process.
+func (chain *Chain) Insert(elements, positions, inserted *Array, options ...Option) *Array {
+	return link(chain, inserting(elements, positions, inserted), options)
+}
+
+// Rank is Client.Rank as an operator of the chain.
+func (chain *Chain) Rank(keys *Array, method RankMethod, options ...Option) *Array {
+	return link(chain, ranking(keys, method), options)
+}
+
 // LoadBalance is Client.LoadBalance as an operator of the chain.
 func (chain *Chain) LoadBalance(counts *Array, options ...Option) *LoadBalanceResult {
 	return link(chain, balancing(counts), options)

@@ -191,6 +191,74 @@ func CountJoin[K Key](ctx context.Context, c *Client, kind JoinKind, left, right
 	return count[0], nil
 }
 
+// Select copies the elements that by selects, and keeps their order; see Client.Select.
+func Select[V any](ctx context.Context, c *Client, elements []V, by Selection, options ...Option) ([]V, error) {
+	found, err := c.Select(ctx, Of(elements), by, options...)
+	if err != nil {
+		return nil, err
+	}
+	return Slice[V](found.Elements)
+}
+
+// SelectValues is Select with a value for each element, which travels with it.
+func SelectValues[V, W any](ctx context.Context, c *Client, elements []V, values []W, by Selection,
+	options ...Option) ([]V, []W, error) {
+	found, err := c.Select(ctx, Of(elements), by, append([]Option{Values(Of(values))}, options...)...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return two[V, W](found.Elements, found.Values)
+}
+
+// Argselect finds the positions of the elements that Select would copy. Client.Argselect also takes more than 2^32
+// elements.
+func Argselect[V any](ctx context.Context, c *Client, elements []V, by Selection, options ...Option) ([]uint32, error) {
+	return one[uint32](c.Argselect(ctx, Of(elements), by, options...))
+}
+
+// Partition moves the elements that Select would copy to the front, and counts them; see Client.Partition.
+func Partition[V any](ctx context.Context, c *Client, elements []V, by Selection, options ...Option) (
+	parted []V, selected int64, err error) {
+	found, err := c.Partition(ctx, Of(elements), by, options...)
+	if err != nil {
+		return nil, 0, err
+	}
+	parted, count, err := two[V, int64](found.Elements, found.Count)
+	if err != nil {
+		return nil, 0, err
+	}
+	return parted, count[0], nil
+}
+
+// Remove copies the elements that are not at these positions, which may be in any order and repeat.
+func Remove[V any](ctx context.Context, c *Client, elements []V, positions []int64, options ...Option) ([]V, error) {
+	found, err := c.Remove(ctx, Of(elements), Of(positions), options...)
+	if err != nil {
+		return nil, err
+	}
+	return Slice[V](found.Elements)
+}
+
+// Insert inserts inserted[i] before elements[positions[i]], for all i at once; see Client.Insert.
+func Insert[V any](ctx context.Context, c *Client, elements []V, positions []int64, inserted []V, options ...Option) (
+	[]V, error) {
+	return one[V](c.Insert(ctx, Of(elements), Of(positions), Of(inserted), options...))
+}
+
+// Rank ranks keys from 1; see Client.Rank, which also takes 2^32 keys and more. Mean ranks are no integers: call
+// AverageRank for RankAverage.
+func Rank[K Key](ctx context.Context, c *Client, keys []K, method RankMethod, options ...Option) ([]uint32, error) {
+	if method == RankAverage {
+		return nil, invalid("method", "method: mean ranks are no integers; call AverageRank")
+	}
+	return one[uint32](c.Rank(ctx, Of(keys), method, options...))
+}
+
+// AverageRank ranks keys from 1. Equal keys have the mean of the positions that a sort gives them.
+func AverageRank[K Key](ctx context.Context, c *Client, keys []K, options ...Option) ([]float64, error) {
+	return one[float64](c.Rank(ctx, Of(keys), RankAverage, options...))
+}
+
 // Fetch copies a kept array; see Client.Fetch.
 func Fetch[V any](ctx context.Context, c *Client, name string, options ...Option) ([]V, error) {
 	return one[V](c.Fetch(ctx, name, options...))

@@ -30,6 +30,9 @@ type fake struct {
 	group   func(call int, request *corankpb.GroupRequest) (*corankpb.GroupResponse, error)
 	sets    func(call int, request *corankpb.CombineSetsRequest) (*corankpb.CombineSetsResponse, error)
 	join    func(call int, request *corankpb.JoinRequest) (*corankpb.JoinResponse, error)
+	selects func(call int, request *corankpb.SelectRequest) (*corankpb.SelectResponse, error)
+	rank    func(request *corankpb.RankRequest) *corankpb.RankResponse
+	gather  func(request *corankpb.GatherIntervalsRequest) *corankpb.GatherIntervalsResponse
 	places  []string
 }
 
@@ -66,6 +69,19 @@ func (f *fake) CombineSets(_ context.Context, request *corankpb.CombineSetsReque
 
 func (f *fake) Join(_ context.Context, request *corankpb.JoinRequest) (*corankpb.JoinResponse, error) {
 	return f.join(int(f.calls.Add(1)), request)
+}
+
+func (f *fake) Select(_ context.Context, request *corankpb.SelectRequest) (*corankpb.SelectResponse, error) {
+	return f.selects(int(f.calls.Add(1)), request)
+}
+
+func (f *fake) Rank(_ context.Context, request *corankpb.RankRequest) (*corankpb.RankResponse, error) {
+	return f.rank(request), nil
+}
+
+func (f *fake) GatherIntervals(_ context.Context, request *corankpb.GatherIntervalsRequest) (
+	*corankpb.GatherIntervalsResponse, error) {
+	return f.gather(request), nil
 }
 
 func answered(request *corankpb.SortRequest) *corankpb.SortResponse {

@@ -90,6 +90,7 @@ type call struct {
 	values                                                 []*Array
 	rightSorted                                            bool
 	maxRows                                                *int64
+	negate, keysSorted                                     bool
 	groupInput                                             GroupInput
 	groupOutputs                                           []GroupOutput
 
@@ -114,7 +115,7 @@ func argument(name string, set func(*call)) Option {
 }
 
 // Descending orders greatest first. Equal keys keep the order of their input. Of Sort, Argsort, Merge, Search, Group,
-// CombineSets and CountSets.
+// CombineSets, CountSets and Rank.
 func Descending() Option { return argument("order", func(c *call) { c.descending = true }) }
 
 // Limit returns only the first count results of the order. Of Sort, Argsort, SortColumns and ArgsortColumns.
@@ -128,8 +129,8 @@ func Segments(offsets *Array) Option {
 	return argument("segment_offsets", func(c *call) { c.segments = offsets })
 }
 
-// Values moves a value with each key, or is what Group reduces. Sort, SortColumns and Group take one array, Merge and
-// CombineSets one for each of their inputs.
+// Values moves a value with each key or element, or is what Group reduces. Sort, SortColumns, Group, Select, Partition
+// and Remove take one array, Merge and CombineSets one for each of their inputs.
 func Values(arrays ...*Array) Option { return argument("values", func(c *call) { c.values = arrays }) }
 
 // WithIndices returns the stable permutation beside the sorted keys. Of Sort and SortColumns.
