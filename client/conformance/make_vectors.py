@@ -26,8 +26,11 @@ import interval_vectors
 import join_vectors
 import kept_vectors
 import large_joins
+import large_selections
 import large_vectors
 import operator_vectors
+import rank_vectors
+import select_vectors
 import set_vectors
 from operator_vectors import Vector
 
@@ -51,11 +54,14 @@ def files() -> dict[str, list[Vector]]:
         "group": list(group_vectors.every()),
         "sets": list(set_vectors.every()),
         "join": list(join_vectors.every()),
+        "select": list(select_vectors.every()),
+        "rank": list(rank_vectors.every()),
         "large": [
             *large_vectors.larger(),
             *large_vectors.groups(),
             *large_vectors.sets(),
             *large_joins.every(),
+            *large_selections.every(),
             *large_vectors.many_chunks(),
             *large_vectors.progress(),
             *large_vectors.shared_memory(),

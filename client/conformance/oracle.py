@@ -7,8 +7,9 @@ of elements, and an element is its little-endian bytes, so every bit of a key su
 from __future__ import annotations
 
 import base64
+import operator
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -210,6 +211,58 @@ def join(left: Array, right: Array, kind: str) -> list[tuple[int, int]]:
     if kind in ("right", "full"):
         found += [(-1, at) for at in sorted(alone)]
     return found
+
+
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "less": operator.lt,
+    "equal": operator.eq,
+    "less_or_equal": operator.le,
+    "greater": operator.gt,
+    "not_equal": operator.ne,
+    "greater_or_equal": operator.ge,
+}
+
+
+def compared(elements: Array, comparison: str, threshold: bytes) -> list[bool]:
+    """Whether each element compares with the threshold so, in the order of the contract."""
+    bound = rank(elements.type, threshold, False)
+    return [COMPARISONS[comparison](rank(elements.type, item, False), bound) for item in elements.items]
+
+
+def parted(selected: Sequence[bool]) -> tuple[list[int], list[int]]:
+    """The positions of the selected elements, and those of the others."""
+    every = range(len(selected))
+    return [at for at in every if selected[at]], [at for at in every if not selected[at]]
+
+
+def insert(elements: Array, positions: Sequence[int], inserted: Array) -> Array:
+    """Each inserted element before the element at its position, in their order."""
+    found = []
+    for at in range(len(elements.items) + 1):
+        found += [item for item, position in zip(inserted.items, positions, strict=True) if position == at]
+        found += elements.items[at : at + 1]
+    return elements.like(found)
+
+
+def ranks(keys: Array, method: str, descending: bool) -> Array:
+    """The rank of each key, from 1: a float64 for the average, otherwise a uint32."""
+    order = argsort(keys, descending)
+    found: dict[int, float] = {}
+    for nth, members in enumerate(groups(keys, order), 1):
+        first = len(found) + 1
+        last = first + len(members) - 1
+        for place, at in enumerate(members, first):
+            found[at] = {
+                "average": (first + last) / 2,
+                "min": first,
+                "max": last,
+                "dense": nth,
+                "ordinal": place,
+            }[method]
+    told = [found[at] for at in range(len(keys.items))]
+    if method == "average":
+        return Array("float64", [struct.pack("<d", each) for each in told])
+    return numbers("uint32", [int(each) for each in told])
 
 
 def sums(values: Array, members: Sequence[Sequence[int]]) -> Array:

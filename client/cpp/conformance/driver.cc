@@ -179,6 +179,7 @@ class Driver {
       options.cancellation = &cancellation;
       canceller.emplace(cancellation, Number(given, "cancel_after_ms"));
     }
+    if (!made.refused.ok()) return made.refused;
     const absl::StatusOr<conformance::Answer> answer = Call(client, made, options);
     if (!answer.ok()) return answer.status();
     Json ok, stats;
@@ -222,6 +223,7 @@ class Driver {
         Place(made.back(), result, client::Stored(name.string_value()));
       }
       if (!made.back().lacking.empty()) return made.back().lacking;
+      if (!made.back().refused.ok()) return made.back().refused;
       requests.push_back(made.back().request);
     }
     const auto results = client.Run(requests, OptionsOf(command));

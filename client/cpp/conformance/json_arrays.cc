@@ -111,7 +111,7 @@ client::ArrayView Storage::View(const Json& array) {
   if (Find(array, "result") != nullptr) {
     return client::TemporaryView(TemporaryName(Number(array, "of"), Text(array, "result")), TypeOf(array), count);
   }
-  return {TypeOf(array), bytes_.emplace_back(BytesOf(array))};
+  return Own(TypeOf(array), BytesOf(array));
 }
 
 absl::Span<const int64_t> Storage::Numbers(const Json& array) {
@@ -131,7 +131,8 @@ Json ArrayJson(const client::Array& array, bool digest, bool is_index) {
     return object;
   }
   std::vector<int64_t> numbers;
-  if (is_index) {
+  const bool is_mean = !array.type.is_record() && array.type.key_type() == KeyType::kFloat64;  // ranks may be
+  if (is_index && !is_mean) {
     numbers = client::ToIndices(array).value_or(std::vector<int64_t>());
     bytes = {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(int64_t)};
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -37,6 +38,12 @@ class Storage {
  public:
   /// The array of a command: its bytes, or the array that the server keeps. In a chain, the result of an operation.
   client::ArrayView View(const Json& array);
+  /// An array of these bytes.
+  client::ArrayView Own(client::ElementType type, std::string bytes) {
+    return {type, bytes_.emplace_back(std::move(bytes))};
+  }
+  /// These numbers.
+  absl::Span<const int64_t> Own(std::vector<int64_t> numbers) { return numbers_.emplace_back(std::move(numbers)); }
   /// The numbers of an INT64 array. Empty if the server keeps it, for `kept_counts` is lacking.
   absl::Span<const int64_t> Numbers(const Json& array);
 

@@ -190,6 +190,60 @@ void ReadJoin(const Json& arguments, Reader& reader, Operator& made) {
   made.request = std::move(request);
 }
 
+// Select, Partition and Remove.
+void ReadSelect(const std::string& name, const Json& arguments, Reader& reader, Operator& made) {
+  static const auto* const comparisons =
+      new std::vector<std::string>{"less", "equal", "less_or_equal", "greater", "not_equal", "greater_or_equal"};
+  client::SelectRequest request;
+  request.elements = reader.View("elements");
+  request.values = reader.OptionalView("values");
+  request.flags = reader.OptionalView("flags");
+  request.bitmap = reader.OptionalView("bitmap");
+  request.positions = reader.OptionalView("positions");
+  request.threshold = reader.OptionalView("threshold");
+  const auto comparison = std::find(comparisons->begin(), comparisons->end(), Text(arguments, "comparison"));
+  if (comparison != comparisons->end()) {
+    request.comparison = static_cast<client::Comparison>(comparison - comparisons->begin());
+  }
+  request.negate = name == "remove" || Flag(arguments, "negate");
+  request.partition = request.wants.count = name == "partition";
+  request.wants.indices = Text(arguments, "output") == "indices";
+  request.wants.elements = !request.wants.indices;
+  if (request.wants.elements) made.results.emplace_back("elements");
+  if (request.values.has_value()) made.results.emplace_back("values");
+  if (request.wants.indices) made.results.emplace_back("indices");
+  if (request.wants.count) made.results.emplace_back("count");
+  made.request = std::move(request);
+}
+
+// As the typed Client::Insert, which takes elements of a type of C++ only.
+void ReadInsert(Reader& reader, Storage& storage, Operator& made) {
+  const client::ArrayView elements = reader.View("elements"), inserted = reader.View("inserted");
+  const absl::Span<const int64_t> positions = reader.Numbers("positions");
+  made.results = {"result"};
+  absl::StatusOr<client::InsertionIntervals> intervals =
+      client::IntervalsToInsert(elements.count(), positions, inserted.count());
+  if (!intervals.ok()) {
+    made.refused = intervals.status();
+    return;
+  }
+  const auto source = storage.Own(elements.type, std::string(elements.bytes) + std::string(inserted.bytes));
+  made.request = client::GatherRequest{source, storage.Own(std::move(intervals->source_offsets)),
+                                       storage.Own(std::move(intervals->counts))};
+}
+
+void ReadRank(const Json& arguments, Reader& reader, Operator& made) {
+  static const auto* const methods = new std::vector<std::string>{"average", "min", "max", "dense", "ordinal"};
+  client::RankRequest request;
+  const auto method = std::find(methods->begin(), methods->end(), Text(arguments, "method", "average"));
+  request.method = static_cast<client::RankMethod>(method - methods->begin());
+  request.order = OrderOf(arguments);
+  request.keys_sorted = Flag(arguments, "keys_sorted");
+  request.keys = reader.View("keys");
+  made.results = {"ranks"};
+  made.request = std::move(request);
+}
+
 // The Output of a result of each request.
 client::Output* OutputOf(client::SortRequest& request, const std::string& name) {
   return name == "keys" ? &request.keys_output : name == "values" ? &request.values_output : &request.indices_output;
@@ -222,109 +276,16 @@ client::Output* OutputOf(client::JoinRequest& request, const std::string& name) 
          : name == "right_rows" ? &request.right_rows_output
                                 : &request.count_output;
 }
+client::Output* OutputOf(client::SelectRequest& request, const std::string& name) {
+  return name == "elements"  ? &request.elements_output
+         : name == "values"  ? &request.values_output
+         : name == "indices" ? &request.indices_output
+                             : &request.count_output;
+}
 template <typename Request>
 client::Output* OutputOf(Request& request, const std::string& /*name*/) {
   return &request.output;
 }
-
-void Add(std::optional<client::Array> array, std::vector<client::Array>& arrays) {
-  if (array.has_value()) arrays.push_back(*std::move(array));
-}
-
-client::Array OffsetsArray(const std::vector<int64_t>& offsets) {
-  return {KeyType::kInt64,
-          std::string(reinterpret_cast<const char*>(offsets.data()), offsets.size() * sizeof(int64_t))};
-}
-
-// The results of each method of the client, in the order of their fields.
-struct Calling {
-  const Client& client;
-  const client::CallOptions& options;
-
-  absl::StatusOr<Answer> operator()(const client::SortRequest& request) const {
-    auto result = client.Sort(request, options);
-    if (!result.ok()) return result.status();
-    Answer answer{{}, result->stats, SortAlgorithmName(result->algorithm)};
-    Add(std::move(result->keys), answer.arrays);
-    Add(std::move(result->values), answer.arrays);
-    Add(std::move(result->indices), answer.arrays);
-    return answer;
-  }
-  absl::StatusOr<Answer> operator()(const client::ColumnSortRequest& request) const {
-    auto result = client.SortColumns(request, options);
-    if (!result.ok()) return result.status();
-    Answer answer{{}, result->stats, SortAlgorithmName(result->algorithm)};
-    for (client::SortedColumn& column : result->columns) {
-      answer.arrays.push_back(std::move(column.data));
-      if (column.offsets.has_value()) answer.arrays.push_back(OffsetsArray(*column.offsets));
-      if (!column.validity.has_value()) continue;
-      answer.arrays.push_back({KeyType::kUint8, std::string(column.validity->begin(), column.validity->end())});
-    }
-    Add(std::move(result->values), answer.arrays);
-    Add(std::move(result->indices), answer.arrays);
-    Add(std::move(result->ranks), answer.arrays);
-    return answer;
-  }
-  absl::StatusOr<Answer> operator()(const client::MergeRequest& request) const {
-    auto result = client.Merge(request, options);
-    if (!result.ok()) return result.status();
-    Answer answer{{std::move(result->keys)}, result->stats, MergeAlgorithmName(result->algorithm)};
-    Add(std::move(result->values), answer.arrays);
-    return answer;
-  }
-  absl::StatusOr<Answer> operator()(const client::LoadBalanceRequest& request) const {
-    auto result = client.LoadBalance(request, options);
-    if (!result.ok()) return result.status();
-    return Answer{{std::move(result->objects), std::move(result->ranks)}, result->stats, ""};
-  }
-  absl::StatusOr<Answer> operator()(const client::GroupRequest& request) const {
-    auto result = client.Group(request, options);
-    if (!result.ok()) return result.status();
-    Answer answer{{}, result->stats, ""};
-    for (auto* const array :
-         {&result->keys, &result->counts, &result->firsts, &result->sums, &result->minima, &result->maxima}) {
-      Add(std::move(*array), answer.arrays);
-    }
-    return answer;
-  }
-  absl::StatusOr<Answer> operator()(const client::CombineSetsRequest& request) const {
-    auto result = client.CombineSets(request, options);
-    if (!result.ok()) return result.status();
-    Answer answer{{}, result->stats, ""};
-    for (auto* const array : {&result->keys, &result->values, &result->count}) {
-      Add(std::move(*array), answer.arrays);
-    }
-    return answer;
-  }
-  absl::StatusOr<Answer> operator()(const client::JoinRequest& request) const {
-    auto result = client.Join(request, options);
-    if (!result.ok()) return result.status();
-    Answer answer{{}, result->stats, ""};
-    for (auto* const array : {&result->left_rows, &result->right_rows, &result->count}) {
-      Add(std::move(*array), answer.arrays);
-    }
-    return answer;
-  }
-  absl::StatusOr<Answer> operator()(const client::ExpandRequest& request) const {
-    return One(client.ExpandIntervals(request, options));
-  }
-  absl::StatusOr<Answer> operator()(const client::MoveRequest& request) const {
-    return One(client.MoveIntervals(request, options));
-  }
-  absl::StatusOr<Answer> operator()(const client::GatherRequest& request) const {
-    return One(client.GatherIntervals(request, options));
-  }
-  absl::StatusOr<Answer> operator()(const client::ScatterRequest& request) const {
-    return One(client.ScatterIntervals(request, options));
-  }
-  absl::StatusOr<Answer> operator()(const client::SearchRequest& request) const {
-    return One(client.Search(request, options));
-  }
-  static absl::StatusOr<Answer> One(absl::StatusOr<client::RawResult> result) {
-    if (!result.ok()) return result.status();
-    return Answer{{std::move(result->array)}, result->stats, ""};
-  }
-};
 
 }  // namespace
 
@@ -376,6 +337,12 @@ Operator OperatorOf(const Json& call, Storage& storage) {
     ReadCombineSets(arguments, reader, made);
   } else if (name == "join") {
     ReadJoin(arguments, reader, made);
+  } else if (name == "select" || name == "partition" || name == "remove") {
+    ReadSelect(name, arguments, reader, made);
+  } else if (name == "insert") {
+    ReadInsert(reader, storage, made);
+  } else if (name == "rank") {
+    ReadRank(arguments, reader, made);
   } else {
     client::SearchRequest request;
     request.order = OrderOf(arguments);
@@ -396,41 +363,6 @@ void Place(Operator& made, const std::string& result, client::Output output) {
   } else {
     *place = std::move(output);
   }
-}
-
-absl::StatusOr<Answer> Call(const Client& client, const Operator& made, const client::CallOptions& options) {
-  return std::visit(Calling{client, options}, made.request);
-}
-
-Json ResultsJson(const Operator& made, const std::vector<client::Array>& arrays, const Json& keep, bool digest) {
-  static const auto* const positions =
-      new std::vector<std::string>{"indices", "objects", "ranks", "positions", "firsts"};
-  Json results;
-  size_t at = 0;
-  if (std::count(made.results.begin(), made.results.end(), "columns") > 0) {
-    for (const Operator::Column& given : made.columns) {
-      Json column;
-      Set(column, "data", ArrayJson(arrays.at(at++), digest, false));
-      if (given.is_string) Set(column, "offsets", ArrayJson(arrays.at(at++), digest, false));
-      if (given.may_be_null) Set(column, "validity", ArrayJson(arrays.at(at++), digest, false));
-      Append(results, "columns", std::move(column));
-    }
-  }
-  for (; at < made.results.size() && at < arrays.size(); ++at) {
-    const std::string& name = made.results[at];
-    const client::Array& array = arrays[at];
-    if (!array.placed.has_value()) {
-      const bool is_index = std::find(positions->begin(), positions->end(), name) != positions->end();
-      Set(results, name, ArrayJson(array, digest, is_index));
-    } else if (Find(keep, name) != nullptr) {
-      Json kept;
-      Set(kept, "kept", Text(keep, name));
-      SetType(kept, array.type);
-      Set(kept, "count", static_cast<double>(array.count()));
-      Set(results, name, std::move(kept));
-    }
-  }
-  return results;
 }
 
 }  // namespace corank::conformance

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/cpp/conformance/json_arrays.h"
 #include "corank/client.h"
@@ -24,6 +25,7 @@ struct Operator {
   std::vector<std::string> results;
   std::vector<Column> columns;
   Lacking lacking;
+  absl::Status refused;  // by the client, before there is a request
 };
 
 /// The operator of a `call`, or of an operation of a `chain`. Its views borrow from `storage`.

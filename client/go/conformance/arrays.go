@@ -94,6 +94,16 @@ type arguments struct {
 	Kind               string   `json:"kind"`
 	RightSorted        bool     `json:"right_sorted"`
 	MaxRows            *int64   `json:"max_rows"`
+	Elements           *array   `json:"elements"`
+	Flags              *array   `json:"flags"`
+	Bitmap             *array   `json:"bitmap"`
+	Positions          *array   `json:"positions"`
+	Threshold          *array   `json:"threshold"`
+	Comparison         string   `json:"comparison"`
+	Negate             bool     `json:"negate"`
+	Inserted           *array   `json:"inserted"`
+	Method             string   `json:"method"`
+	KeysSorted         bool     `json:"keys_sorted"`
 }
 
 // of makes an array of elements that have a type of Go.
@@ -176,7 +186,7 @@ func (a *asked) result(name string, found *corank.Array) object {
 		made["data"] = base64.StdEncoding.EncodeToString(data)
 		return made
 	}
-	if slices.Contains([]string{"indices", "objects", "ranks", "positions", "firsts"}, name) {
+	if slices.Contains([]string{"indices", "objects", "ranks", "positions", "firsts"}, name) && kind != "float64" {
 		var wide []byte
 		for i := range found.Len() {
 			if kind == "uint32" {

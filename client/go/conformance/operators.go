@@ -52,7 +52,7 @@ func (o *operators) inputs(given list) ([]*corank.Array, error) {
 }
 
 // order of the names under which results are kept, as the client takes them.
-var results = []string{"keys", "columns", "values", "indices", "objects", "ranks", "result", "positions", "left_rows",
+var results = []string{"keys", "columns", "elements", "values", "indices", "objects", "ranks", "result", "positions", "left_rows",
 	"right_rows", "count"}
 
 func (o *operators) run(operator string, given *arguments, keep map[string]string) (map[string]any, error) {
@@ -86,6 +86,12 @@ func (o *operators) run(operator string, given *arguments, keep map[string]strin
 		return o.combineSets(given, options)
 	case "join":
 		return o.join(given, options)
+	case "select", "partition", "remove":
+		return o.selectElements(operator, given, options)
+	case "insert":
+		return o.insert(given, options)
+	case "rank":
+		return o.rank(given, options)
 	}
 	return o.intervals(operator, given, options)
 }
@@ -462,7 +468,8 @@ func (a *asked) chain(given *command) (object, error) {
 
 func (g *arguments) all() []*array {
 	made := append([]*array{g.Segments, g.Counts, g.Source, g.SourceOffsets, g.DestinationOffsets, g.Destination,
-		g.Haystack, g.Needles, g.Left, g.Right, g.LeftValues, g.RightValues}, g.Keys...)
+		g.Haystack, g.Needles, g.Left, g.Right, g.LeftValues, g.RightValues, g.Elements, g.Flags, g.Bitmap, g.Positions,
+		g.Threshold}, g.Keys...)
 	for _, column := range g.Columns {
 		made = append(made, column.Data, column.Offsets, column.Validity)
 	}

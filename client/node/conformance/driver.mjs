@@ -236,6 +236,26 @@ class Operators {
     return { left_rows: leftRows, right_rows: rightRows };
   }
 
+  async select() {
+    throw new Unsupported("select");
+  }
+
+  async partition() {
+    throw new Unsupported("select");
+  }
+
+  async remove() {
+    throw new Unsupported("select");
+  }
+
+  async insert() {
+    throw new Unsupported("insert");
+  }
+
+  async rank() {
+    throw new Unsupported("rank");
+  }
+
   async combine_sets({ left, right, left_values, right_values }, given, options) {
     const operation = given.operation.replaceAll("_", "-");
     if (given.count_only) {

@@ -40,6 +40,14 @@ CONNECT_OPTIONS = {
     "connections": "connections",
 }
 TLS = {"ca": "tls_ca", "certificate": "tls_certificate", "key": "tls_key", "server_name": "tls_server_name"}
+COMPARISONS = {
+    "less": "<",
+    "equal": "==",
+    "less_or_equal": "<=",
+    "greater": ">",
+    "not_equal": "!=",
+    "greater_or_equal": ">=",
+}
 INDICES = ("indices", "objects", "ranks", "positions", "firsts")
 
 
@@ -71,7 +79,7 @@ def array_of(array: Json) -> NDArray[Any]:
 
 def data_of(given: Json, is_index: bool, elements: NDArray[Any]) -> Json:
     """Elements as an answer holds them."""
-    if is_index and given.get("digest"):
+    if is_index and given.get("digest") and elements.dtype.kind in "iu":
         elements = elements.astype(np.int64)
     record = elements.dtype.kind == "V" and elements.dtype not in NAMES
     found: Json = {"type": "record" if record else NAMES[elements.dtype], "count": len(elements)}
@@ -224,6 +232,33 @@ class Operators:
             return ["count"], np.array([count], np.int64) if isinstance(count, int) else count
         names = ["left_rows"] if sides[-1] in ("semi", "anti") else ["left_rows", "right_rows"]
         return names, self._call("join", *sides, **given, **keep)
+
+    def _select(self, given: Json, keep: Json) -> Any:
+        output, elements = given.pop("output", "elements"), self._selection(given)
+        if output == "indices":
+            return ["indices"], self._call("argselect", elements, **given, **keep)
+        names = ["elements", "values"] if "values" in given else ["elements"]
+        return names, self._call("select", elements, **given, **keep)
+
+    def _partition(self, given: Json, keep: Json) -> Any:
+        *arrays, count = self._call("partition", self._selection(given), **given, **keep)
+        count = np.array([count], np.int64) if isinstance(count, int) else count
+        return ["elements", "values", "count"] if len(arrays) > 1 else ["elements", "count"], [*arrays, count]
+
+    def _selection(self, given: Json) -> Any:
+        if "threshold" in given:
+            given["comparison"] = COMPARISONS[given["comparison"]]
+        return given.pop("elements")
+
+    def _remove(self, given: Json, keep: Json) -> Any:
+        names = ["elements", "values"] if "values" in given else ["elements"]
+        return names, self._call("remove", given.pop("elements"), given.pop("positions"), **given, **keep)
+
+    def _insert(self, given: Json, keep: Json) -> Any:
+        return ["result"], self._call("insert", given["elements"], given["positions"], given["inserted"], **keep)
+
+    def _rank(self, given: Json, keep: Json) -> Any:
+        return ["ranks"], self._call("rank", given.pop("keys"), **given, **keep)
 
 
 class Driver:

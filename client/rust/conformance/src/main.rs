@@ -307,6 +307,9 @@ fn request<'a>(
                 false => request,
             }
         }
+        "select" | "partition" | "remove" => return Err(Failure::Unsupported("select")),
+        "insert" => return Err(Failure::Unsupported("insert")),
+        "rank" => return Err(Failure::Unsupported("rank")),
         other => panic!("the driver does not know the operator {other}"),
     };
     Ok(arguments(made, given))

@@ -82,6 +82,8 @@ final class Operators {
       case "group" -> group();
       case "combine_sets" -> combineSets();
       case "join" -> join();
+      case "select", "partition", "remove" -> throw new Driver.Unsupported("select");
+      case "insert", "rank" -> throw new Driver.Unsupported(name);
       default -> throw new IllegalStateException("no operator " + name);
     };
   }
