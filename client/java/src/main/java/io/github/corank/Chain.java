@@ -150,11 +150,11 @@ public final class Chain {
     /**
      * A result, for later operators of the chain.
      *
-     * @param field {@code keys}, {@code values}, {@code indices}, {@code positions}, {@code
-     *     objects}, {@code ranks}, {@code result}, {@code counts}, {@code firsts}, {@code sums},
-     *     {@code minima}, {@code maxima}, {@code count}, {@code left_rows}, {@code right_rows}, or
-     *     for columns {@code key_columns[0].data}, {@code key_columns[0].offsets} and {@code
-     *     key_columns[0].validity}
+     * @param field {@code keys}, {@code elements}, {@code values}, {@code indices}, {@code
+     *     positions}, {@code objects}, {@code ranks}, {@code result}, {@code counts}, {@code
+     *     firsts}, {@code sums}, {@code minima}, {@code maxima}, {@code count}, {@code left_rows},
+     *     {@code right_rows}, or for columns {@code key_columns[0].data}, {@code
+     *     key_columns[0].offsets} and {@code key_columns[0].validity}
      * @throws IllegalArgumentException the operator has no such result
      */
     public Pending output(String field) {

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.UnsafeByteOperations;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.List;
 import java.util.Objects;
 
 /**
@@ -15,6 +16,7 @@ import java.util.Objects;
  */
 public final class Elements implements Input {
   private static final int MAX_RECORD_BYTES = 256;
+  private static final int COPIED_ELEMENTS = 1 << 16; // bounds what a copy takes beside its result
 
   private final ElementType type;
   private final int elementBytes;
@@ -350,6 +352,24 @@ public final class Elements implements Input {
       into.asShortBuffer().put((short[]) data, from, elements);
     }
     return UnsafeByteOperations.unsafeWrap(bytes);
+  }
+
+  /**
+   * A copy of these elements and then others of the same type.
+   *
+   * @throws CorankException.ResourceExhausted there is no memory, or Java has no array as long
+   */
+  Elements followedBy(Elements others) {
+    Sink sink = new Sink(type, elementBytes, count + others.count);
+    long at = 0;
+    for (Elements each : List.of(this, others)) {
+      for (long first = 0; first < each.count; first += COPIED_ELEMENTS) {
+        long length = Math.min(COPIED_ELEMENTS, each.count - first);
+        sink.write(at + first, each.slice(first, length));
+      }
+      at += each.count;
+    }
+    return sink.result(at);
   }
 
   @Override

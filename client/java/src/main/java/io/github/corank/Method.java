@@ -20,12 +20,16 @@ import io.github.corank.v1.MoveIntervalsResponse;
 import io.github.corank.v1.Operation;
 import io.github.corank.v1.OperationResult;
 import io.github.corank.v1.OperationResult.ResultCase;
+import io.github.corank.v1.RankRequest;
+import io.github.corank.v1.RankResponse;
 import io.github.corank.v1.RequestOptions;
 import io.github.corank.v1.RequestStats;
 import io.github.corank.v1.ScatterIntervalsRequest;
 import io.github.corank.v1.ScatterIntervalsResponse;
 import io.github.corank.v1.SearchRequest;
 import io.github.corank.v1.SearchResponse;
+import io.github.corank.v1.SelectRequest;
+import io.github.corank.v1.SelectResponse;
 import io.github.corank.v1.SortRequest;
 import io.github.corank.v1.SortResponse;
 import io.grpc.MethodDescriptor;
@@ -148,6 +152,26 @@ record Method<Q, A>(
           OperationResult.Builder::setJoin,
           ResultCase.JOIN,
           found -> found.getJoin().getStats(),
+          Method::none);
+
+  static final Method<SelectRequest, SelectResponse> SELECT =
+      new Method<>(
+          CorankServiceGrpc.getSelectMethod(),
+          Operation::getSelect,
+          operation -> operation.getSelectBuilder().getOptionsBuilder(),
+          OperationResult.Builder::setSelect,
+          ResultCase.SELECT,
+          found -> found.getSelect().getStats(),
+          Method::none);
+
+  static final Method<RankRequest, RankResponse> RANK =
+      new Method<>(
+          CorankServiceGrpc.getRankMethod(),
+          Operation::getRank,
+          operation -> operation.getRankBuilder().getOptionsBuilder(),
+          OperationResult.Builder::setRank,
+          ResultCase.RANK,
+          found -> found.getRank().getStats(),
           Method::none);
 
   private static String none(OperationResult found) {

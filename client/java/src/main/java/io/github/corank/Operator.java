@@ -23,7 +23,12 @@ public abstract sealed class Operator<R>
         CombineSets,
         CountSets,
         Join,
-        CountJoin {
+        CountJoin,
+        Select,
+        Partition,
+        Remove,
+        Insert,
+        Rank {
   Operator() {}
 
   /**

@@ -104,6 +104,15 @@ final class Task {
     add(field, destination, like.type(), like.elementBytes(), count, false, found);
   }
 
+  void output(
+      String field,
+      Destination.Builder destination,
+      ElementType type,
+      long count,
+      Function<OperationResult, Array> found) {
+    add(field, destination, type, type.bytes(), count, false, found);
+  }
+
   void outputInPieces(
       String field,
       Destination.Builder destination,
@@ -149,7 +158,7 @@ final class Task {
   /** A result of one INT64. */
   void number(
       String field, Destination.Builder destination, Function<OperationResult, Array> found) {
-    add(field, destination, ElementType.INT64, ElementType.INT64.bytes(), 1, false, found);
+    output(field, destination, ElementType.INT64, 1, found);
   }
 
   private void add(

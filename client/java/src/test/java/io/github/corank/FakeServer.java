@@ -8,6 +8,8 @@ import io.github.corank.v1.CombineSetsResponse;
 import io.github.corank.v1.CorankServiceGrpc;
 import io.github.corank.v1.ExecuteRequest;
 import io.github.corank.v1.ExecuteResponse;
+import io.github.corank.v1.GatherIntervalsRequest;
+import io.github.corank.v1.GatherIntervalsResponse;
 import io.github.corank.v1.GetServerInfoRequest;
 import io.github.corank.v1.GetServerInfoResponse;
 import io.github.corank.v1.GroupRequest;
@@ -16,6 +18,10 @@ import io.github.corank.v1.JoinRequest;
 import io.github.corank.v1.JoinResponse;
 import io.github.corank.v1.Operation;
 import io.github.corank.v1.OperationResult;
+import io.github.corank.v1.RankRequest;
+import io.github.corank.v1.RankResponse;
+import io.github.corank.v1.SelectRequest;
+import io.github.corank.v1.SelectResponse;
 import io.github.corank.v1.SortRequest;
 import io.github.corank.v1.SortResponse;
 import io.grpc.Metadata;
@@ -55,6 +61,15 @@ final class FakeServer extends CorankServiceGrpc.CorankServiceImplBase implement
 
   /** Answers Join. */
   BiConsumer<JoinRequest, StreamObserver<JoinResponse>> onJoin;
+
+  /** Answers Select. */
+  BiConsumer<SelectRequest, StreamObserver<SelectResponse>> onSelect;
+
+  /** Answers Rank. */
+  BiConsumer<RankRequest, StreamObserver<RankResponse>> onRank;
+
+  /** Answers GatherIntervals. */
+  BiConsumer<GatherIntervalsRequest, StreamObserver<GatherIntervalsResponse>> onGather;
 
   /** Answers Execute. */
   Function<StreamObserver<ExecuteResponse>, StreamObserver<ExecuteRequest>> onExecute;
@@ -109,6 +124,23 @@ final class FakeServer extends CorankServiceGrpc.CorankServiceImplBase implement
   @Override
   public void join(JoinRequest request, StreamObserver<JoinResponse> answer) {
     onJoin.accept(request, answer);
+  }
+
+  @Override
+  public void select(SelectRequest request, StreamObserver<SelectResponse> answer) {
+    ((ServerCallStreamObserver<SelectResponse>) answer).setOnCancelHandler(cancelled::countDown);
+    onSelect.accept(request, answer);
+  }
+
+  @Override
+  public void rank(RankRequest request, StreamObserver<RankResponse> answer) {
+    onRank.accept(request, answer);
+  }
+
+  @Override
+  public void gatherIntervals(
+      GatherIntervalsRequest request, StreamObserver<GatherIntervalsResponse> answer) {
+    onGather.accept(request, answer);
   }
 
   /** Answers Execute with these results, and notes the plan. */
