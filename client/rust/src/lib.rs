@@ -19,9 +19,11 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod answered;
 mod array;
 mod chain;
 mod client;
+mod columns;
 mod connect;
 mod element;
 mod error;
@@ -30,8 +32,10 @@ mod joins;
 mod kept;
 mod operators;
 mod perform;
+mod ranks;
 mod request;
 mod retry;
+mod selections;
 mod sets;
 mod stream;
 mod task;
@@ -39,14 +43,16 @@ mod task;
 pub use array::{Array, FromArray, Input, Positions};
 pub use chain::{Chain, Link, Links};
 pub use client::{Client, ConnectOptions, Health};
+pub use columns::{pack_validity, Column, NanOrder, SortedColumn, SortedColumns};
 pub use element::{Key, Value};
 pub use error::{Error, Result};
 pub use groups::Groups;
 pub use joins::{Joined, Rows};
 pub use kept::{KeptArray, KeptArrays, Store};
-pub use operators::{pack_validity, Column, Destination, NanOrder, SortedColumn, SortedColumns};
+pub use operators::Destination;
 pub use request::{FromResults, Place, Priority, Progress, Request, Stats};
-pub use v1::{GroupInput, GroupOutput, JoinKind, SetOperation};
+pub use selections::Selection;
+pub use v1::{Comparison, GroupInput, GroupOutput, JoinKind, RankMethod, SetOperation};
 
 /// The messages and stubs of the contract.
 #[allow(missing_docs, clippy::all, rustdoc::all)]

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use tonic::{codegen::http::uri::PathAndQuery, metadata::MetadataMap};
 
 use crate::{
+    answered::Answered,
     array::{Array, Data},
     error::{Error, Result},
     request::{Named, Options, Place, Stats},
     retry::Repeat,
     stream::{arrived, chunk_bytes, Job, Meter, OnProgress, Sink},
-    task::{Answered, Method, Output, Task},
+    task::{Method, Output, Task},
     v1::{self, operation::Operation, operation_result::Result as Answer, ElementType},
     Client,
 };

@@ -130,9 +130,9 @@ impl<'a, R> Request<'a, R> {
         self
     }
 
-    /// Orders greatest first. Equal keys keep the order of their input. Of sorts, merge, search, group and sets.
+    /// Orders greatest first. Equal keys keep the order of their input. Of sorts, merge, search, group, sets and ranks.
     pub fn descending(self) -> Self {
-        self.with("order", &["Sort", "Merge", "Search", "Group", "CombineSets"], |task| {
+        self.with("order", &["Sort", "Merge", "Search", "Group", "CombineSets", "Rank"], |task| {
             if task.arguments.columns.is_empty() {
                 task.arguments.descending = true;
                 return Ok(());
@@ -292,6 +292,13 @@ impl<A: FromArray, B: FromArray> FromResults for (A, B) {
     fn from_results(results: Vec<Named>) -> Result<Self> {
         let mut results = results.into_iter();
         Ok((take(&mut results)?, take(&mut results)?))
+    }
+}
+
+impl<A: FromArray, B: FromArray, C: FromArray> FromResults for (A, B, C) {
+    fn from_results(results: Vec<Named>) -> Result<Self> {
+        let mut results = results.into_iter();
+        Ok((take(&mut results)?, take(&mut results)?, take(&mut results)?))
     }
 }
 

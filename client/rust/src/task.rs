@@ -1,12 +1,10 @@
 //! A call of one operator as data: what goes in, what comes out, and how both look in messages.
 
-use std::collections::HashMap;
-
 use crate::{
     array::{byte_buffer, Array, Data, FromArray, MakeBuffer},
+    columns::{ColumnOrder, NanOrder},
     element::width,
     error::{Error, Result},
-    operators::{ColumnOrder, NanOrder},
     request::Options,
     v1::{self, operation::Operation, operation_result::Result as Answer, ElementType},
 };
@@ -25,6 +23,8 @@ pub(crate) enum Method {
     Group,
     CombineSets,
     Join,
+    Select,
+    Rank,
 }
 
 impl Method {
@@ -42,6 +42,8 @@ impl Method {
             Self::Group => "Group",
             Self::CombineSets => "CombineSets",
             Self::Join => "Join",
+            Self::Select => "Select",
+            Self::Rank => "Rank",
         }
     }
 
@@ -141,6 +143,11 @@ pub(crate) struct Arguments {
     pub join_kind: v1::JoinKind,
     pub right_sorted: bool,
     pub max_rows: Option<i64>,
+    pub comparison: v1::Comparison,
+    pub negate: bool,
+    pub partition: bool,
+    pub rank_method: v1::RankMethod,
+    pub keys_sorted: bool,
 }
 
 pub(crate) struct Task<'a> {
@@ -253,6 +260,16 @@ impl<'a> Task<'a> {
 
     fn destination(&self, name: &str) -> Option<v1::Destination> {
         self.outputs.iter().find(|output| output.name == name).and_then(Output::destination)
+    }
+
+    /// The results of Select beside the values.
+    fn selected(&self) -> impl Iterator<Item = v1::SelectOutput> + '_ {
+        self.outputs.iter().filter_map(|output| match output.name.as_str() {
+            "elements" => Some(v1::SelectOutput::Elements),
+            "indices" => Some(v1::SelectOutput::Indices),
+            "count" => Some(v1::SelectOutput::Count),
+            _ => None,
+        })
     }
 
     fn columns(&self) -> Vec<v1::KeyColumn> {
@@ -402,6 +419,31 @@ impl<'a> Task<'a> {
                 count_destination: self.destination("count"),
                 options,
             }),
+            Method::Select => Operation::Select(v1::SelectRequest {
+                elements: self.array("elements"),
+                values: self.array("values"),
+                flags: self.array("flags"),
+                bitmap: self.array("bitmap"),
+                positions: self.array("positions"),
+                threshold: self.array("threshold"),
+                comparison: arguments.comparison.into(),
+                negate: arguments.negate,
+                partition: arguments.partition,
+                outputs: self.selected().map(i32::from).collect(),
+                elements_destination: self.destination("elements"),
+                values_destination: self.destination("values"),
+                indices_destination: self.destination("indices"),
+                count_destination: self.destination("count"),
+                options,
+            }),
+            Method::Rank => Operation::Rank(v1::RankRequest {
+                keys: self.array("keys"),
+                method: arguments.rank_method.into(),
+                order: order(arguments.descending),
+                keys_sorted: arguments.keys_sorted,
+                ranks_destination: self.destination("ranks"),
+                options,
+            }),
         }
     }
 }
@@ -421,103 +463,4 @@ impl Leaf<'_> {
 
 fn order(descending: bool) -> i32 {
     if descending { v1::SortOrder::Descending } else { v1::SortOrder::Ascending }.into()
-}
-
-/// What the answer of an operator holds.
-pub(crate) struct Answered {
-    pub arrays: HashMap<String, v1::Array>,
-    pub algorithm: String,
-    pub stats: v1::RequestStats,
-}
-
-impl Answered {
-    pub fn read(answer: Answer) -> Self {
-        let mut arrays = HashMap::new();
-        let mut add = |name: &str, array: Option<v1::Array>| {
-            if let Some(array) = array {
-                arrays.insert(name.to_owned(), array);
-            }
-        };
-        let mut algorithm = String::new();
-        let short = |name: &str, prefix: &str| name.trim_start_matches(prefix).to_lowercase();
-        let stats = match answer {
-            Answer::Sort(sort) => {
-                algorithm = short(sort.algorithm().as_str_name(), "SORT_ALGORITHM_");
-                add("keys", sort.keys);
-                add("values", sort.values);
-                add("indices", sort.indices);
-                add("ranks", sort.ranks);
-                for (at, column) in sort.key_columns.into_iter().enumerate() {
-                    add(&format!("key_columns[{at}].data"), column.data);
-                    add(&format!("key_columns[{at}].offsets"), column.offsets);
-                    add(&format!("key_columns[{at}].validity"), column.validity);
-                }
-                sort.stats
-            }
-            Answer::Merge(merge) => {
-                algorithm = short(merge.algorithm().as_str_name(), "MERGE_ALGORITHM_");
-                add("keys", merge.keys);
-                add("values", merge.values);
-                merge.stats
-            }
-            Answer::ExpandIntervals(expand) => {
-                add("values", expand.values);
-                expand.stats
-            }
-            Answer::MoveIntervals(moved) => {
-                add("result", moved.result);
-                moved.stats
-            }
-            Answer::GatherIntervals(gather) => {
-                add("result", gather.result);
-                gather.stats
-            }
-            Answer::ScatterIntervals(scatter) => {
-                add("result", scatter.result);
-                scatter.stats
-            }
-            Answer::LoadBalance(balance) => {
-                add("objects", balance.objects);
-                add("ranks", balance.ranks);
-                balance.stats
-            }
-            Answer::Search(search) => {
-                add("positions", search.positions);
-                search.stats
-            }
-            Answer::Group(group) => {
-                add("keys", group.keys);
-                add("counts", group.counts);
-                add("firsts", group.firsts);
-                add("sums", group.sums);
-                add("minima", group.minima);
-                add("maxima", group.maxima);
-                group.stats
-            }
-            Answer::CombineSets(sets) => {
-                add("keys", sets.keys);
-                add("values", sets.values);
-                add("count", sets.count);
-                sets.stats
-            }
-            Answer::Rank(rank) => {
-                add("ranks", rank.ranks);
-                rank.stats
-            }
-            Answer::Select(select) => {
-                add("elements", select.elements);
-                add("values", select.values);
-                add("indices", select.indices);
-                add("count", select.count);
-                select.stats
-            }
-            Answer::Join(join) => {
-                add("left_rows", join.left_rows);
-                add("right_rows", join.right_rows);
-                add("count", join.count);
-                join.stats
-            }
-        };
-        Self { arrays, algorithm, stats: stats.unwrap_or_default() }
-    }
 }

@@ -17,6 +17,8 @@ use tokio::net::TcpListener;
 use tokio_stream::{wrappers::TcpListenerStream, Stream};
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::fake_selection::{self, Selections};
+
 type Answers = Pin<Box<dyn Stream<Item = Result<ExecuteResponse, Status>> + Send>>;
 
 /// How Sort is answered.
@@ -45,6 +47,7 @@ struct Fake {
     grouped: Grouped,
     combined: Combined,
     joined: Joins,
+    selected: Selections,
 }
 
 /// The last CombineSets.
@@ -154,6 +157,12 @@ impl CorankService for Fake {
             let parts = results.map(|result| ExecuteResponse { part: Some(execute_response::Part::Result(result)) });
             return Ok(Response::new(Box::pin(tokio_stream::iter(parts.map(Ok)))));
         }
+        if let Some(operation::Operation::Select(_)) = &plan.operations[0].operation {
+            let operations = plan.operations.iter().filter_map(|operation| operation.operation.clone());
+            self.selected.lock().unwrap().extend(operations);
+            let parts = fake_selection::execute(&plan).into_iter().map(Ok);
+            return Ok(Response::new(Box::pin(tokio_stream::iter(parts))));
+        }
         if let Some(operation::Operation::CombineSets(_)) = &plan.operations[0].operation {
             let Some(operation::Operation::CombineSets(last)) = plan.operations[1].operation.clone() else {
                 return Err(Status::invalid_argument("plan.operations[1]: is not CombineSets"));
@@ -258,6 +267,33 @@ impl CorankService for Fake {
         Ok(Response::new(answer))
     }
 
+    /// Selects, or never answers.
+    async fn select(&self, request: Request<SelectRequest>) -> Result<Response<SelectResponse>, Status> {
+        let request = request.into_inner();
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.running.fetch_add(1, Ordering::SeqCst);
+        let _running = Running(self.running.clone());
+        if matches!(self.mode, Mode::Never) {
+            pending().await
+        }
+        self.selected.lock().unwrap().push(operation::Operation::Select(request.clone()));
+        Ok(Response::new(fake_selection::select(&request)))
+    }
+
+    async fn rank(&self, request: Request<RankRequest>) -> Result<Response<RankResponse>, Status> {
+        let request = request.into_inner();
+        self.selected.lock().unwrap().push(operation::Operation::Rank(request.clone()));
+        Ok(Response::new(fake_selection::rank(&request)))
+    }
+
+    async fn gather_intervals(
+        &self,
+        request: Request<GatherIntervalsRequest>,
+    ) -> Result<Response<GatherIntervalsResponse>, Status> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        Ok(Response::new(fake_selection::gather(&request.into_inner())))
+    }
+
     async fn get_server_info(
         &self,
         _: Request<GetServerInfoRequest>,
@@ -276,12 +312,9 @@ impl CorankService for Fake {
         merge: MergeRequest => MergeResponse,
         expand_intervals: ExpandIntervalsRequest => ExpandIntervalsResponse,
         move_intervals: MoveIntervalsRequest => MoveIntervalsResponse,
-        gather_intervals: GatherIntervalsRequest => GatherIntervalsResponse,
         scatter_intervals: ScatterIntervalsRequest => ScatterIntervalsResponse,
         load_balance: LoadBalanceRequest => LoadBalanceResponse,
-        search: SearchRequest => SearchResponse,
-        select: SelectRequest => SelectResponse,
-        rank: RankRequest => RankResponse
+        search: SearchRequest => SearchResponse
     }
 }
 
@@ -292,6 +325,7 @@ pub struct Server {
     pub grouped: Grouped,
     pub combined: Combined,
     pub joined: Joins,
+    pub selected: Selections,
 }
 
 pub async fn serve(mode: Mode) -> Server {
@@ -299,7 +333,7 @@ pub async fn serve(mode: Mode) -> Server {
     let address = listener.local_addr().unwrap().to_string();
     let (calls, running) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (grouped, combined) = (Grouped::default(), Combined::default());
-    let joined = Joins::default();
+    let (joined, selected) = (Joins::default(), Selections::default());
     let fake = Fake {
         mode,
         calls: calls.clone(),
@@ -307,8 +341,9 @@ pub async fn serve(mode: Mode) -> Server {
         grouped: grouped.clone(),
         combined: combined.clone(),
         joined: joined.clone(),
+        selected: selected.clone(),
     };
     let served = tonic::transport::Server::builder().add_service(CorankServiceServer::new(fake));
     tokio::spawn(served.serve_with_incoming(TcpListenerStream::new(listener)));
-    Server { address, calls, running, grouped, combined, joined }
+    Server { address, calls, running, grouped, combined, joined, selected }
 }

@@ -1,7 +1,10 @@
 //! Calls of a server of the test, which answers as it is told.
 
 mod fake;
+mod fake_selection;
 mod joins;
+mod ranks;
+mod selections;
 
 use std::{sync::atomic::Ordering, time::Duration};
 
