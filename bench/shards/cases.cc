@@ -39,7 +39,7 @@ struct Data {
 // The rows of one device: where they come from and where they go.
 struct Part {
   int64_t first = 0, count = 0;
-  std::unique_ptr<EngineStream> stream, puller;
+  std::unique_ptr<EngineStream> stream, puller, sender;
   Memory keys_in, values_in, keys_out, values_out;
 };
 
@@ -62,6 +62,7 @@ class Sorter {
       for (Part& part : parts_) {
         status.Update(part.stream->Finish().status());
         status.Update(part.puller->Finish().status());
+        status.Update(part.sender->Finish().status());
       }
       seconds = absl::ToDoubleSeconds(absl::Now() - start);
     }
@@ -91,7 +92,7 @@ class Sorter {
       allocate(part.count * data_->key_bytes, &part.keys_out);
       allocate(part.count * data_->value_bytes, &part.values_in);
       allocate(part.count * data_->value_bytes, &part.values_out);
-      for (std::unique_ptr<EngineStream>* const made : {&part.stream, &part.puller}) {
+      for (std::unique_ptr<EngineStream>* const made : {&part.stream, &part.puller, &part.sender}) {
         auto stream = engine.CreateStream();
         if (!stream.ok()) return stream.status();
         *made = *std::move(stream);
@@ -161,6 +162,7 @@ class Sorter {
     for (Part& part : parts_) {
       status.Update(part.stream->Begin());
       status.Update(part.puller->Begin());
+      status.Update(part.sender->Begin());
       if (!on_devices_) status.Update(CopyIn(part));
       status.Update(part.stream->EndCopyIn());
     }
@@ -168,18 +170,29 @@ class Sorter {
     if (parts_.size() == 1) return SortWhole(parts_.front());
     std::vector<Shard> shards;
     for (Part& part : parts_) {
-      shards.push_back({part.stream.get(), part.puller.get(), part.count, part.keys_in->data(), PlaceOf(part.values_in),
-                        part.count, part.keys_out->data(), PlaceOf(part.values_out)});
+      shards.push_back({part.count, part.keys_in->data(), PlaceOf(part.values_in), ResultOf(part)});
     }
     sort_ = std::make_unique<ShardedSort>(options_, std::move(shards));
     status = sort_->SortEach();
     if (status.ok()) status = sort_->Cut(*cutter_);
     if (status.ok()) status = sort_->MergePieces();
-    for (Part& part : parts_) {
-      status.Update(part.stream->EndKernels());
-      if (!on_devices_) status.Update(CopyOut(part));
-    }
     return status;
+  }
+  ShardResult ResultOf(const Part& part) const {
+    ShardResult result;
+    result.stream = part.stream.get();
+    result.puller = part.puller.get();
+    result.count = part.count;
+    result.keys = part.keys_out->data();
+    result.values = PlaceOf(part.values_out);
+    if (on_devices_) return result;
+    result.sender = part.sender.get();
+    const auto place = [&part](const Memory& memory, int64_t bytes) {
+      return memory == nullptr ? nullptr : static_cast<char*>(memory->data()) + part.first * bytes;
+    };
+    result.h_keys = place(data_->sorted_keys[index_], data_->key_bytes);
+    result.h_values = place(data_->sorted_values[index_], data_->value_bytes);
+    return result;
   }
   absl::Status SortWhole(Part& part) {
     SortArgs args;

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <utility>
 
+#include "kernels/common/co_ranks.h"
 #include "kernels/common/key_order.h"
-#include "kernels/cpu/co_ranks.h"
 #include "kernels/cpu/item_merge.h"
 #include "kernels/cpu/records.h"
 #include "kernels/cpu/sorted_check.h"
@@ -53,7 +53,7 @@ MergeScratch<Bits> TakeScratch(const MergeArgs& args, int threads, Workspace& wo
 
 template <typename Bits>
 const Bits* Keys(const MergeArgs& args, int32_t input) {
-  return KeysOf<Bits>(args.inputs[input]);
+  return static_cast<const Bits*>(args.inputs[input].keys);
 }
 
 // Calls emit(input, position, key) for all elements of the inputs in [position[i], end[i]), in order. Advances

@@ -82,15 +82,16 @@ Metrics::Metrics()
   auto& sharded_requests =
       Counters(*registry_, "corank_sharded_requests_total", "Requests whose work several devices shared.");
   for (int i = 0; i < kOperatorCount; ++i) {
-    const std::string name = OperatorName(static_cast<Operator>(i));
-    if (static_cast<Operator>(i) == Operator::kSort) {  // devices share no other
+    const auto op = static_cast<Operator>(i);
+    const std::string name = OperatorName(op);
+    if (op == Operator::kSort || op == Operator::kMerge) {  // devices share no other
       operators_[i].sharded_requests = &sharded_requests.Add({{"operator", name}});
     }
     operators_[i].received_bytes = &received.Add({{"operator", name}});
     operators_[i].sent_bytes = &sent.Add({{"operator", name}});
     operators_[i].host_requests = &host_requests.Add({{"operator", name}});
     // A rate needs the series before its first request.
-    for (const absl::StatusCode code : kUsualCodes) Requests(static_cast<Operator>(i), code);
+    for (const absl::StatusCode code : kUsualCodes) Requests(op, code);
   }
   auto& refused = Counters(*registry_, "corank_refused_total", "Refused requests by reason.");
   for (int i = 0; i < kRefusalCount; ++i)

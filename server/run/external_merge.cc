@@ -37,23 +37,16 @@ bool Overlaps(const Operand& input, const std::shared_ptr<ResultTarget>& target,
                    to->offset < from->offset + input.size_bytes());
 }
 
-// The merge writes tiles while later parts of the inputs are still unread.
 bool TakesShared(const MergeOperation::Spec& merge) {
-  if (merge.keys.size() > static_cast<size_t>(kMaxSplitInputs)) return false;
-  if (!RowResult::CanHold(merge.keys_target) || !RowResult::CanHold(merge.values_target)) return false;
-  const int64_t rows = RowsOf(merge);
-  const RowShape shape = ShapeOf(merge);
+  if (merge.keys.size() > static_cast<size_t>(kMaxSplitInputs) || RowsOf(merge) == 0) return false;
   bool any_is_shared = false;
   for (const auto* inputs : {&merge.keys, &merge.values}) {
     for (const Operand& input : *inputs) {
-      if (!RowSource::IsOnHost(input) || Overlaps(input, merge.keys_target, rows * shape.key_bytes) ||
-          Overlaps(input, merge.values_target, rows * shape.value_bytes)) {
-        return false;
-      }
+      if (!RowSource::IsOnHost(input)) return false;
       any_is_shared = any_is_shared || input.is_shared;
     }
   }
-  return any_is_shared && rows > 0;
+  return any_is_shared && WritesApart(merge);
 }
 
 class MergeWork final : public ExternalWork {
@@ -74,6 +67,21 @@ class MergeWork final : public ExternalWork {
 };
 
 }  // namespace
+
+bool WritesApart(const MergeOperation::Spec& merge) {
+  if (!RowResult::CanHold(merge.keys_target) || !RowResult::CanHold(merge.values_target)) return false;
+  const int64_t rows = RowsOf(merge);
+  const RowShape shape = ShapeOf(merge);
+  for (const auto* inputs : {&merge.keys, &merge.values}) {
+    for (const Operand& input : *inputs) {
+      if (Overlaps(input, merge.keys_target, rows * shape.key_bytes) ||
+          Overlaps(input, merge.values_target, rows * shape.value_bytes)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
 
 std::unique_ptr<const ExternalWork> ExternalMerge::For(const MergeOperation::Spec& merge) {
   return (IsStreamed(merge) ? TakesStreams(merge) : TakesShared(merge)) ? std::make_unique<MergeWork>(merge) : nullptr;

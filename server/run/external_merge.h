@@ -13,6 +13,10 @@
 
 namespace corank {
 
+/// Whether the results are for host memory, and for none that an input in shared memory takes: then rows can be written
+/// while others are still unread.
+bool WritesApart(const MergeOperation::Spec& merge);
+
 /// Arrays in host memory are merged from where they are. Arrays in chunks are collected, in device memory or out of
 /// core, and their rows leave as early as possible; it then takes a lane for as long as the caller sends and reads.
 class ExternalMerge final : public Operation {

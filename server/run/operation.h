@@ -89,8 +89,9 @@ class Operation {
   virtual std::optional<FuseKey> fuse_key() const { return std::nullopt; }
   /// Null unless the same work can be done piece by piece.
   virtual std::unique_ptr<const ExternalWork> external() const;
-  /// Whether several devices can do parts of it together, and the operation that does it on those.
-  virtual bool can_shard() const { return false; }
+  /// The number of arrays of which several devices can take parts to do it together, 0 if they cannot, and the
+  /// operation that does it on those.
+  virtual int64_t shared_arrays() const { return 0; }
   virtual std::unique_ptr<Operation> Sharded(uint64_t devices) const;
   /// Bytes of its inputs and results, wherever they are, with results that it writes more than once counted as often; 0
   /// if unknown before the inputs arrive.

@@ -53,12 +53,12 @@ class Sharded : public ::testing::TestWithParam<KeyType> {
     for (const int64_t count : test.counts) {
       Engine& device = engine(shards.size());
       Shard shard;
-      for (EngineStream** const made : {&shard.stream, &shard.puller}) {
+      for (EngineStream** const made : {&shard.result.stream, &shard.result.puller}) {
         streams.push_back(*device.CreateStream());
         *made = streams.back().get();
         ASSERT_TRUE((*made)->Begin().ok());
       }
-      EngineStream& stream = *shard.stream;
+      EngineStream& stream = *shard.result.stream;
       shard.count = count;
       // Copies, because the outputs take the memory of the inputs.
       const auto place = [&](const Bytes& from, int bytes) {
@@ -66,11 +66,11 @@ class Sharded : public ::testing::TestWithParam<KeyType> {
         EXPECT_TRUE(stream.CopyToDevice(memory, from.data() + first * bytes, count * bytes).ok());
         return memory;
       };
-      shard.keys_in = shard.keys_out = place(keys, key_bytes);
-      if (value_bytes > 0) shard.values_in = shard.values_out = place(values, value_bytes);
+      shard.keys = shard.result.keys = place(keys, key_bytes);
+      if (value_bytes > 0) shard.values = shard.result.values = place(values, value_bytes);
       EXPECT_TRUE(stream.EndCopyIn().ok());
       // All rows, or of a few rows parts that some shards have no room for.
-      left -= shard.result_count = std::min(left, count);
+      left -= shard.result.count = std::min(left, count);
       shards.push_back(shard);
       first += count;
     }
@@ -91,23 +91,22 @@ class Sharded : public ::testing::TestWithParam<KeyType> {
         sorted_values(static_cast<size_t>(result * value_bytes));
     first = 0;
     for (const Shard& shard : shards) {
-      ASSERT_TRUE(shard.stream->EndKernels().ok());
       const auto fetch = [&](Bytes& to, const void* from, int64_t bytes) {
-        EXPECT_TRUE(shard.stream->CopyToHost(to.data() + first * bytes, from, shard.result_count * bytes).ok());
+        EXPECT_TRUE(shard.result.stream->CopyToHost(to.data() + first * bytes, from, shard.result.count * bytes).ok());
       };
-      fetch(sorted_keys, shard.keys_out, key_bytes);
-      fetch(sorted_values, shard.values_out, value_bytes);
-      first += shard.result_count;
+      fetch(sorted_keys, shard.result.keys, key_bytes);
+      fetch(sorted_values, shard.result.values, value_bytes);
+      first += shard.result.count;
     }
     for (size_t i = 0; i < shards.size(); ++i) {
-      ASSERT_TRUE(shards[i].stream->Finish().ok());
-      ASSERT_TRUE(shards[i].puller->Finish().ok());
+      ASSERT_TRUE(shards[i].result.stream->Finish().ok());
+      ASSERT_TRUE(shards[i].result.puller->Finish().ok());
       EXPECT_EQ(sort.report(static_cast<int>(i)).fault, OperatorReport::Fault::kNone);
       // The sorted rows and copies are of the algorithm, not of an operator.
-      const int64_t most = ShardedSort::WorkspaceBytes(options, shards[i].count, shards[i].result_count,
+      const int64_t most = ShardedSort::WorkspaceBytes(options, shards[i].count, shards[i].result.count,
                                                        static_cast<int>(shards.size()), engine(i));
       const int64_t sorted = test.limit >= 0 ? std::min(test.limit, shards[i].count) : shards[i].count;
-      EXPECT_LE(shards[i].stream->workspace_bytes() + sorted * (key_bytes + value_bytes), most);
+      EXPECT_LE(shards[i].result.stream->workspace_bytes() + sorted * (key_bytes + value_bytes), most);
     }
     std::vector<int64_t> expected = StableOrder(GetParam(), test.order, keys);
     expected.resize(static_cast<size_t>(result));
@@ -134,7 +133,7 @@ TEST_P(Sharded, TakesShardsOfAnyNumberAndLength) {
   Check({{0, 0, 0}});
   Check({{0, 1000, 0, 3}, Distribution::kZipf, Order::kDescending, 8});
   Check({{4097, 1, 4096, 100'003, 4095}, Distribution::kUniform, Order::kAscending, 4});
-  Check({std::vector<int64_t>(ShardedSort::kMaxShards, 101), Distribution::kSixteenDistinct, Order::kAscending, 4});
+  Check({std::vector<int64_t>(ShardedMerge::kMaxShards, 101), Distribution::kSixteenDistinct, Order::kAscending, 4});
 }
 
 TEST_P(Sharded, KeepsTheFirstRowsOfTheWhole) {

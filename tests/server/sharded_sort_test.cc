@@ -13,53 +13,18 @@
 
 #include "server/plan/planner.h"
 #include "tests/server/messages.h"
-#include "tests/server/running_server.h"
-#include "tests/server/several_devices.h"
+#include "tests/server/sharded_fixture.h"
 
 namespace corank::testing {
 namespace {
 
-constexpr int64_t kShardBytes = 1000;
-
-std::vector<int32_t> Keys(int64_t count, uint32_t distinct = 1 << 30) {
-  std::vector<int32_t> keys(static_cast<size_t>(count));
-  for (size_t i = 0; i < keys.size(); ++i) {
-    keys[i] = static_cast<int32_t>(static_cast<uint32_t>(i) * 2654435761U % distinct) - 1000;
-  }
-  return keys;
-}
-
-template <typename T>
-std::vector<T> Elements(const v1::Array& array) {
-  std::vector<T> elements(array.inline_data().size() / sizeof(T));
-  std::memcpy(elements.data(), array.inline_data().data(), elements.size() * sizeof(T));
-  return elements;
-}
-
-class ShardedSortTest : public ::testing::Test {
+class ShardedSortTest : public ShardedTest {
  protected:
   struct Answer {
     grpc::Status status;
     v1::SortResponse response;
     int devices() const { return status.ok() ? response.stats().devices() : -1; }
   };
-
-  void Start(int devices = 2, int devices_per_request = 0) {
-    Server::Options options = TestOptions();
-    options.queue.direct_bytes = 0;
-    options.shard_bytes = kShardBytes;
-    options.devices_per_request = devices_per_request;
-    std::vector<ChosenEngine> engines;
-    for (int i = 0; i < devices; ++i) {
-      devices_.push_back(std::make_shared<DeviceSwitch>());
-      ChosenEngine engine = CpuEngine();
-      engine.engine = std::make_unique<SwitchedEngine>(std::move(engine.engine), devices_.back());
-      engines.push_back(std::move(engine));
-    }
-    running_ = std::make_unique<RunningServer>(options, std::move(engines));
-  }
-  DeviceSwitch& device(int i) { return *devices_[static_cast<size_t>(i)]; }
-  double Shared() const { return MetricOf(running_->server(), "corank_sharded_requests_total", "sort"); }
 
   Answer Sort(const v1::SortRequest& request) {
     Answer answer;
@@ -89,9 +54,6 @@ class ShardedSortTest : public ::testing::Test {
     std::sort(keys.begin(), keys.end());
     EXPECT_TRUE(Elements<int32_t>(answer.response.keys()) == keys);
   }
-
-  std::vector<std::shared_ptr<DeviceSwitch>> devices_;
-  std::unique_ptr<RunningServer> running_;
 };
 
 TEST_F(ShardedSortTest, IsTheStableSortOfTheWhole) {
@@ -126,7 +88,7 @@ TEST_F(ShardedSortTest, IsTheStableSortOfTheWhole) {
       }
     }
   }
-  EXPECT_GE(Shared(), 36);
+  EXPECT_GE(Shared("sort"), 36);
 }
 
 TEST_F(ShardedSortTest, ReturnsIndicesAlone) {
@@ -212,7 +174,7 @@ TEST_F(ShardedSortTest, TakesOneDeviceWhereOthersWouldNotHelp) {
 TEST_F(ShardedSortTest, IsOffWhereRequestsMayTakeOneDevice) {
   Start(2, /*devices_per_request=*/1);
   EXPECT_EQ(Sort(Keys(5000)).devices(), 1);
-  EXPECT_EQ(Shared(), 0);
+  EXPECT_EQ(Shared("sort"), 0);
 }
 
 TEST_F(ShardedSortTest, FailsWithADeviceThatIsLostAndTheOthersServeOn) {
@@ -243,19 +205,23 @@ TEST_F(ShardedSortTest, FailsWithADeviceThatIsLostAndTheOthersServeOn) {
   EXPECT_FALSE(running_->server().device_lost());
 }
 
-TEST(ChooseShards, DependsOnSizeLoadAndOptionsAlone) {
+TEST(ChooseShards, DependsOnSizeArraysLoadAndOptionsAlone) {
   PlannerOptions options;
   options.shard_bytes = 100;
-  EXPECT_EQ(ChooseShards(1000, 0b1111, options), 0b1111U);
-  EXPECT_EQ(ChooseShards(399, 0b1111, options), 0b0111U) << "each has enough to do";
-  EXPECT_EQ(ChooseShards(199, 0b1111, options), 0U);
-  EXPECT_EQ(ChooseShards(1000, 0b1010, options), 0b1010U);
-  EXPECT_EQ(ChooseShards(1000, 0b0100, options), 0U) << "one alone";
-  EXPECT_EQ(ChooseShards(1000, 0, options), 0U);
+  EXPECT_EQ(ChooseShards(1000, 1, 0b1111, options), 0b1111U);
+  EXPECT_EQ(ChooseShards(399, 1, 0b1111, options), 0b0111U) << "each has enough to do";
+  EXPECT_EQ(ChooseShards(199, 1, 0b1111, options), 0U);
+  EXPECT_EQ(ChooseShards(1000, 1, 0b1010, options), 0b1010U);
+  EXPECT_EQ(ChooseShards(1000, 1, 0b0100, options), 0U) << "one alone";
+  EXPECT_EQ(ChooseShards(1000, 1, 0, options), 0U);
+  EXPECT_EQ(ChooseShards(1000, 0, 0b1111, options), 0U) << "one device must do it";
+  EXPECT_EQ(ChooseShards(399, 64, 0b1111, options), 0b0111U);
+  EXPECT_EQ(ChooseShards(1000, 128, 0b11111, options), 0b11111U);
+  EXPECT_EQ(ChooseShards(1000, 129, 0b11111, options), 0b00111U) << "a part of each array is short";
   options.most_shards = 2;
-  EXPECT_EQ(ChooseShards(1000, 0b1110, options), 0b0110U);
+  EXPECT_EQ(ChooseShards(1000, 1, 0b1110, options), 0b0110U);
   options.most_shards = 1;
-  EXPECT_EQ(ChooseShards(1000, 0b1111, options), 0U);
+  EXPECT_EQ(ChooseShards(1000, 1, 0b1111, options), 0U);
 }
 
 }  // namespace

@@ -662,8 +662,8 @@ type RequestStats struct {
 	SendNs int64 `protobuf:"varint,12,opt,name=send_ns,json=sendNs,proto3" json:"send_ns,omitempty"`
 	// The device that did the work, as Device.ordinal numbers it.
 	DeviceOrdinal int32 `protobuf:"varint,13,opt,name=device_ordinal,json=deviceOrdinal,proto3" json:"device_ordinal,omitempty"`
-	// Number of devices that did parts of the work: the one above and others. 1 unless several shared a large Sort. 0
-	// from servers that do not tell.
+	// Number of devices that did parts of the work: the one above and others. 1 unless several shared a large Sort or
+	// Merge. 0 from servers that do not tell.
 	Devices       int32 `protobuf:"varint,14,opt,name=devices,proto3" json:"devices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/wire_enums.h"
+#include "server/run/device_ops/sharded_merge.h"
 #include "server/run/external_merge.h"
 
 namespace corank {
@@ -30,6 +31,14 @@ MergeOperation::MergeOperation(Spec spec) : spec_(std::move(spec)), inputs_(spec
 }
 
 std::unique_ptr<const ExternalWork> MergeOperation::external() const { return ExternalMerge::For(spec_); }
+
+int64_t MergeOperation::shared_arrays() const {
+  return ShardedMergeOperation::Takes(spec_) ? static_cast<int64_t>(spec_.keys.size() + spec_.values.size()) : 0;
+}
+
+std::unique_ptr<Operation> MergeOperation::Sharded(uint64_t devices) const {
+  return std::make_unique<ShardedMergeOperation>(spec_, devices);
+}
 
 bool MergeOperation::is_light() const {
   constexpr size_t kFew = 8;  // each further level of the merge tree costs as much again

@@ -31,7 +31,7 @@ class SortOperation final : public PhasedOperation {
   Pace pace() const override;
   bool is_light() const override;
   std::unique_ptr<const ExternalWork> external() const override;
-  bool can_shard() const override;
+  int64_t shared_arrays() const override;
   std::unique_ptr<Operation> Sharded(uint64_t devices) const override;
   std::optional<FuseKey> fuse_key() const override;
   int64_t device_bytes(const Engine& engine) const override;

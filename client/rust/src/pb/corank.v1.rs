@@ -272,8 +272,8 @@ pub struct RequestStats {
     /// The device that did the work, as Device.ordinal numbers it.
     #[prost(int32, tag = "13")]
     pub device_ordinal: i32,
-    /// Number of devices that did parts of the work: the one above and others. 1 unless several shared a large Sort. 0
-    /// from servers that do not tell.
+    /// Number of devices that did parts of the work: the one above and others. 1 unless several shared a large Sort or
+    /// Merge. 0 from servers that do not tell.
     #[prost(int32, tag = "14")]
     pub devices: i32,
 }

@@ -207,8 +207,8 @@ export interface RequestStats {
   /** The device that did the work, as Device.ordinal numbers it. */
   deviceOrdinal: number;
   /**
-   * Number of devices that did parts of the work: the one above and others. 1 unless several shared a large Sort. 0
-   * from servers that do not tell.
+   * Number of devices that did parts of the work: the one above and others. 1 unless several shared a large Sort or
+   * Merge. 0 from servers that do not tell.
    */
   devices: number;
 }

@@ -1,19 +1,31 @@
-// Cuts a stable merge of several sorted inputs: the k-way co-rank of merge.h, shared by its callers.
-#ifndef CORANK_KERNELS_CPU_CO_RANKS_H_
-#define CORANK_KERNELS_CPU_CO_RANKS_H_
+// Cuts a stable merge of several sorted inputs: the k-way co-rank, on the host.
+#ifndef CORANK_KERNELS_COMMON_CO_RANKS_H_
+#define CORANK_KERNELS_COMMON_CO_RANKS_H_
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/common/merge_path.h"
 #include "kernels/common/operators.h"
 
-namespace corank::cpu {
+namespace corank {
 
+/// The keys of an input in host memory, at any alignment, from key `first` on.
 template <typename Bits>
-const Bits* KeysOf(const MergeInput& input) {
-  return static_cast<const Bits*>(input.keys);
-}
+class KeysFrom {
+ public:
+  KeysFrom(const MergeInput& input, int64_t first)
+      : bytes_(static_cast<const char*>(input.keys) + first * static_cast<int64_t>(sizeof(Bits))) {}
+  Bits operator[](int64_t i) const {
+    Bits key;
+    std::memcpy(&key, bytes_ + i * static_cast<int64_t>(sizeof(Bits)), sizeof(key));
+    return key;
+  }
+
+ private:
+  const char* const bytes_;
+};
 
 /// Given the position in each input at which a piece begins, finds the positions `steps` outputs later. Results lie
 /// between `begin` and the input's end for any keys: unsorted inputs lead to a wrong order, but never to an access out
@@ -23,8 +35,8 @@ void CoRanks(const MergeInput* inputs, int32_t input_count, const Ordering& orde
              int64_t* low, int64_t* high, int64_t* end) {
   const auto before = [&](Bits a, Bits b) { return order.Before(a, b); };
   if (input_count == 2) {
-    const int64_t from_a = CoRank(steps, KeysOf<Bits>(inputs[0]) + begin[0], inputs[0].count - begin[0],
-                                  KeysOf<Bits>(inputs[1]) + begin[1], inputs[1].count - begin[1], before);
+    const int64_t from_a = CoRank(steps, KeysFrom<Bits>(inputs[0], begin[0]), inputs[0].count - begin[0],
+                                  KeysFrom<Bits>(inputs[1], begin[1]), inputs[1].count - begin[1], before);
     end[0] = begin[0] + from_a;
     end[1] = begin[1] + steps - from_a;
     return;
@@ -44,10 +56,10 @@ void CoRanks(const MergeInput* inputs, int32_t input_count, const Ordering& orde
       if (high[i] - low[i] > high[widest] - low[widest]) widest = i;
     }
     const int64_t middle = low[widest] + (high[widest] - low[widest]) / 2;
-    const Bits pivot = KeysOf<Bits>(inputs[widest])[middle];
+    const Bits pivot = KeysFrom<Bits>(inputs[widest], 0)[middle];
     int64_t pivot_steps = 0;
     for (int32_t i = 0; i < input_count; ++i) {
-      const Bits* keys = KeysOf<Bits>(inputs[i]) + low[i];
+      const KeysFrom<Bits> keys(inputs[i], low[i]);
       const int64_t count = high[i] - low[i];
       end[i] = i == widest ? middle
                            : low[i] + (i < widest ? UpperBound(keys, count, pivot, before)
@@ -67,6 +79,6 @@ void CoRanks(const MergeInput* inputs, int32_t input_count, const Ordering& orde
   std::copy(answer, answer + input_count, end);
 }
 
-}  // namespace corank::cpu
+}  // namespace corank
 
-#endif  // CORANK_KERNELS_CPU_CO_RANKS_H_
+#endif  // CORANK_KERNELS_COMMON_CO_RANKS_H_

@@ -1,0 +1,279 @@
+#include "kernels/engine/sharded_merge.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/common/co_ranks.h"
+#include "kernels/common/key_order.h"
+
+namespace corank {
+namespace {
+
+// More tiles hide more of the first copy in and the last copy out, and cost more launches.
+constexpr int64_t kMostTiles = 16;
+// One is filled while one is merged.
+constexpr int64_t kBuffers = 2;
+// Pieces of devices lie as far from a multiple of this as where they come from; others at a multiple.
+constexpr int64_t kAlignment = 16;
+
+int64_t TilesOf(const ShardedMerge::Options& options, int64_t count) {
+  const int64_t bytes = count * (KeyBytes(options.key_type) + options.value_bytes);
+  return std::clamp<int64_t>(bytes / options.tile_bytes, 1, kMostTiles);
+}
+
+int64_t TileRows(const ShardedMerge::Options& options, int64_t count) {
+  const int64_t tiles = TilesOf(options, count);
+  return (count + tiles - 1) / tiles;
+}
+
+int64_t BufferBytes(int64_t rows, int64_t runs, int64_t element_bytes) {
+  return element_bytes == 0 ? 0 : rows * element_bytes + 2 * runs * kAlignment;
+}
+
+MergeArgs MergeOf(const ShardedMerge::Options& options, const std::vector<MergeInput>& pieces) {
+  MergeArgs args;
+  args.key_type = options.key_type;
+  args.order = options.order;
+  args.algorithm = options.algorithm;
+  args.inputs = pieces.data();
+  args.input_count = static_cast<int32_t>(pieces.size());
+  args.value_bytes = options.value_bytes;
+  args.check_sorted = options.check_sorted;
+  return args;
+}
+
+absl::Status Allocate(EngineStream& stream, int64_t bytes, char** to) {
+  if (bytes == 0) return absl::OkStatus();
+  const absl::StatusOr<void*> memory = stream.AllocateDevice(bytes);
+  if (memory.ok()) *to = static_cast<char*>(*memory);
+  return memory.status();
+}
+
+}  // namespace
+
+ShardedMerge::ShardedMerge(const Options& options, std::vector<ShardResult> shards)
+    : options_(options),
+      key_bytes_(KeyBytes(options.key_type)),
+      shards_(std::move(shards)),
+      tiles_(shards_.size()),
+      buffers_(shards_.size()) {
+  int64_t before = 0;
+  for (size_t i = 0; i < size(); ++i) {
+    const int64_t count = shards_[i].count, rows = TileRows(options_, count);
+    for (int64_t first = 0; first < count; first += rows) {
+      Tile tile;
+      tile.first = first;
+      tile.count = std::min(rows, count - first);
+      tile.cut = positions_.size();
+      positions_.push_back(before + first);
+      tiles_[i].push_back(std::move(tile));
+    }
+    before += count;
+  }
+  positions_.push_back(before);
+}
+
+int64_t ShardedMerge::WorkspaceBytes(const Options& options, int64_t count, int runs, const Engine& engine) {
+  const int64_t rows = TileRows(options, count);
+  int64_t merge = 0;
+  // Empty pieces of runs on devices are left out, so that a merge has any number of them.
+  for (int pieces = options.is_on_host ? runs : 1; pieces <= runs; ++pieces) {
+    std::vector<MergeInput> inputs(static_cast<size_t>(pieces));
+    for (MergeInput& input : inputs) input.count = rows / pieces + 1;
+    merge = std::max(merge, engine.WorkspaceBytes(MergeOf(options, inputs)));
+  }
+  const int64_t buffer =
+      BufferBytes(rows, runs, KeyBytes(options.key_type)) + BufferBytes(rows, runs, options.value_bytes);
+  return kBuffers * buffer + TilesOf(options, count) * merge;
+}
+
+absl::Status ShardedMerge::Cut(std::vector<Run> runs, std::vector<const void*> are_ready, EngineStream& stream) {
+  runs_ = std::move(runs);
+  are_ready_ = std::move(are_ready);
+  cuts_.resize(positions_.size() * runs_.size());
+  std::vector<MergeInput> inputs;
+  for (const Run& run : runs_) inputs.push_back({run.keys, nullptr, run.count});
+  SplitArgs args;
+  args.key_type = options_.key_type;
+  args.order = options_.order;
+  args.inputs = inputs.data();
+  args.input_count = static_cast<int32_t>(inputs.size());
+  args.positions = positions_.data();
+  args.position_count = static_cast<int64_t>(positions_.size());
+  args.splits = cuts_.data();
+  absl::Status enqueued = stream.Begin();
+  for (size_t i = 0; i < are_ready_.size() && enqueued.ok(); ++i) enqueued = stream.After(are_ready_[i]);
+  if (enqueued.ok()) enqueued = stream.SplitRuns(args);
+  const absl::Status finished = stream.Finish().status();
+  return enqueued.ok() ? finished : enqueued;
+}
+
+void ShardedMerge::CutOnHost(std::vector<Run> runs) {
+  runs_ = std::move(runs);
+  cuts_.resize(positions_.size() * runs_.size());
+  int64_t* const most = CutAt(positions_.size() - 1);
+  for (size_t i = 0; i < runs_.size(); ++i) most[i] = runs_[i].count;
+  size_t known = 0;
+  for (const std::vector<Tile>& tiles : tiles_) {
+    if (tiles.empty() || tiles.front().cut == 0) continue;
+    const size_t cut = tiles.front().cut;
+    CutOnHost(CutAt(known), positions_[cut] - positions_[known], most, CutAt(cut));
+    known = cut;
+  }
+}
+
+void ShardedMerge::CutOnHost(const int64_t* begin, int64_t rows, const int64_t* most, int64_t* end) {
+  std::vector<MergeInput> inputs;
+  for (size_t i = 0; i < runs_.size(); ++i) inputs.push_back({runs_[i].keys, nullptr, most[i]});
+  std::vector<int64_t> low(runs_.size()), high(runs_.size());
+  WithKeyOrder(options_.key_type, options_.order, [&](const auto& order) {
+    using Bits = decltype(order.Encode(0));
+    CoRanks<Bits>(inputs.data(), static_cast<int32_t>(inputs.size()), order, begin, rows, low.data(), high.data(), end);
+  });
+}
+
+// The merges of tiles check the keys within them.
+void ShardedMerge::CheckOrderAt(const int64_t* cut) {
+  WithKeyOrder(options_.key_type, options_.order, [&](const auto& order) {
+    using Bits = decltype(order.Encode(0));
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      if (cut[i] == 0 || cut[i] == runs_[i].count) continue;
+      const KeysFrom<Bits> keys({runs_[i].keys, nullptr, runs_[i].count}, cut[i]);
+      if (order.Before(keys[0], keys[-1])) in_order_ = false;
+    }
+  });
+}
+
+absl::StatusOr<const char*> ShardedMerge::CopyIn(EngineStream& stream, char** end, const char* from,
+                                                 int64_t bytes) const {
+  const uintptr_t is_at = reinterpret_cast<uintptr_t>(*end);
+  const uintptr_t like = options_.is_on_host ? 0 : reinterpret_cast<uintptr_t>(from);
+  char* const place = *end + (like - is_at) % kAlignment;
+  *end = place + bytes;
+  absl::Status copied = options_.is_on_host ? stream.CopyToDevice(place, from, bytes) : stream.Pull(place, from, bytes);
+  if (!copied.ok()) return copied;
+  return place;
+}
+
+absl::Status ShardedMerge::TakePieces(size_t shard, Tile& tile, Rows buffer) {
+  EngineStream& puller = *shards_[shard].puller;
+  const int64_t* const begin = CutAt(tile.cut);
+  const int64_t* const end = CutAt(tile.cut + 1);
+  for (size_t from = 0; from < runs_.size(); ++from) {
+    const int64_t count = end[from] - begin[from];
+    if (count == 0 && !options_.is_on_host) continue;
+    const Run& run = runs_[from];
+    MergeInput piece{nullptr, nullptr, count};
+    const auto take = [&](const char* rows, int64_t element_bytes, char** copied) -> absl::StatusOr<const char*> {
+      const char* const first = rows + begin[from] * element_bytes;
+      if (count == 0 || (!options_.is_on_host && from == shard)) return first;
+      return CopyIn(puller, copied, first, count * element_bytes);
+    };
+    const absl::StatusOr<const char*> keys = take(run.keys, key_bytes_, &buffer.keys);
+    if (!keys.ok()) return keys.status();
+    piece.keys = *keys;
+    if (options_.value_bytes > 0) {
+      const absl::StatusOr<const char*> values = take(run.values, options_.value_bytes, &buffer.values);
+      if (!values.ok()) return values.status();
+      piece.values = *values;
+    }
+    tile.pieces.push_back(piece);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShardedMerge::Send(const ShardResult& to, const Tile& tile) const {
+  if (to.sender == nullptr) return absl::OkStatus();
+  absl::Status status = to.sender->After(tile.is_merged);
+  if (status.ok() && tile.first == 0) status = to.sender->EndKernels();
+  const auto send = [&](char* h_rows, const void* rows, int64_t element_bytes) {
+    if (!status.ok() || h_rows == nullptr || element_bytes == 0) return;
+    const int64_t first = tile.first * element_bytes;
+    status = to.sender->CopyToHost(h_rows + first, static_cast<const char*>(rows) + first, tile.count * element_bytes);
+  };
+  send(to.h_keys, to.keys, key_bytes_);
+  send(to.h_values, to.values, options_.value_bytes);
+  return status;
+}
+
+absl::Status ShardedMerge::MergeTile(size_t shard, size_t number) {
+  const ShardResult& to = shards_[shard];
+  std::vector<Tile>& tiles = tiles_[shard];
+  Tile& tile = tiles[number];
+  if (options_.is_on_host && number + 1 < tiles.size()) {
+    // The cut after the last tile of the part is known.
+    CutOnHost(CutAt(tile.cut), tile.count, CutAt(tiles.back().cut + 1), CutAt(tile.cut + 1));
+  }
+  if (options_.check_sorted) CheckOrderAt(CutAt(tile.cut));
+  if (number >= kBuffers) {
+    const absl::Status waits = to.puller->After(tiles[number - kBuffers].is_merged);
+    if (!waits.ok()) return waits;
+  }
+  if (absl::Status taken = TakePieces(shard, tile, buffers_[shard][number % kBuffers]); !taken.ok()) return taken;
+  const absl::StatusOr<const void*> is_pulled = to.puller->MarkPoint();
+  if (!is_pulled.ok()) return is_pulled.status();
+  if (absl::Status waits = to.stream->After(*is_pulled); !waits.ok()) return waits;
+  if (options_.is_on_host && number == 0) {
+    if (absl::Status marked = to.stream->EndCopyIn(); !marked.ok()) return marked;
+  }
+  MergeArgs args = MergeOf(options_, tile.pieces);
+  args.keys_out = static_cast<char*>(to.keys) + tile.first * key_bytes_;
+  if (options_.value_bytes > 0) args.values_out = static_cast<char*>(to.values) + tile.first * options_.value_bytes;
+  if (absl::Status enqueued = to.stream->Merge(args, &tile.report); !enqueued.ok()) return enqueued;
+  const absl::StatusOr<const void*> is_merged = to.stream->MarkPoint();
+  if (!is_merged.ok()) return is_merged.status();
+  tile.is_merged = *is_merged;
+  return Send(to, tile);
+}
+
+absl::Status ShardedMerge::AllocateBuffers() {
+  const auto runs = static_cast<int64_t>(runs_.size());
+  for (size_t i = 0; i < size(); ++i) {
+    if (tiles_[i].empty()) continue;
+    const int64_t rows = tiles_[i].front().count;
+    for (int64_t j = 0; j < kBuffers; ++j) {
+      Rows& buffer = buffers_[i].emplace_back();
+      EngineStream& puller = *shards_[i].puller;
+      absl::Status status = Allocate(puller, BufferBytes(rows, runs, key_bytes_), &buffer.keys);
+      if (status.ok()) status = Allocate(puller, BufferBytes(rows, runs, options_.value_bytes), &buffer.values);
+      if (!status.ok()) return status;
+    }
+    for (const void* const point : are_ready_) {
+      if (absl::Status waits = shards_[i].puller->After(point); !waits.ok()) return waits;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShardedMerge::Merge() {
+  if (absl::Status allocated = AllocateBuffers(); !allocated.ok()) return allocated;
+  size_t most_tiles = 0;
+  for (const std::vector<Tile>& tiles : tiles_) most_tiles = std::max(most_tiles, tiles.size());
+  // Tile by tile, so that no device waits until all of another's work is enqueued.
+  for (size_t tile = 0; tile < most_tiles; ++tile) {
+    for (size_t i = 0; i < size(); ++i) {
+      if (tile >= tiles_[i].size()) continue;
+      if (absl::Status enqueued = MergeTile(i, tile); !enqueued.ok()) return enqueued;
+    }
+  }
+  absl::Status status;
+  for (const ShardResult& shard : shards_) {
+    if (options_.is_on_host) status.Update(shard.puller->EndCopyIn());
+    status.Update(shard.stream->EndKernels());
+  }
+  return status;
+}
+
+bool ShardedMerge::in_order() const {
+  const auto is_in_order = [](const Tile& tile) { return tile.report.fault == OperatorReport::Fault::kNone; };
+  return in_order_ && std::all_of(tiles_.begin(), tiles_.end(), [&](const std::vector<Tile>& tiles) {
+           return std::all_of(tiles.begin(), tiles.end(), is_in_order);
+         });
+}
+
+const OperatorReport& ShardedMerge::report() const {
+  const auto has_tiles = [](const std::vector<Tile>& tiles) { return !tiles.empty(); };
+  return std::find_if(tiles_.begin(), tiles_.end(), has_tiles)->front().report;
+}
+
+}  // namespace corank

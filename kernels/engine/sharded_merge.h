@@ -1,0 +1,124 @@
+// Merges sorted runs on several devices, each of which makes a part of the result.
+//
+// Algorithm: cuts by rank divide the result into a part for each device, and these into tiles. Each device copies the
+//            pieces of one tile in while it merges the tile before and copies the one before that out.
+// Runs in the devices' memory: EngineStream::SplitRuns finds the cuts, once. The host waits for them.
+// Runs in host memory: the host finds the cuts of a tile when it enqueues it (CoRanks). It never waits.
+// Work: one merge of all rows of the result.
+// Balance: exact, whatever the keys are. There is no sample, so neither skew nor equal keys matter.
+// Stability: equal keys keep the order of the runs and, within a run, of its rows.
+#ifndef CORANK_KERNELS_ENGINE_SHARDED_MERGE_H_
+#define CORANK_KERNELS_ENGINE_SHARDED_MERGE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "kernels/common/operators.h"
+#include "kernels/engine/engine.h"
+
+namespace corank {
+
+/// A device's part of a result.
+struct ShardResult {
+  /// Streams of the device, which the caller begins and finishes: one merges, one copies pieces in, and one copies
+  /// tiles to `h_keys` and `h_values`. Without the last, the part stays on the device.
+  EngineStream* stream = nullptr;
+  EngineStream* puller = nullptr;
+  EngineStream* sender = nullptr;
+  /// Rows, which continue the part of the shard before. The parts together are the result.
+  int64_t count = 0;
+  void* keys = nullptr;  // memory of the device for the part
+  void* values = nullptr;
+  char* h_keys = nullptr;  // host memory for the part; null: not wanted
+  char* h_values = nullptr;
+};
+
+class ShardedMerge {
+ public:
+  static constexpr int kMaxShards = kMaxSplitInputs;
+
+  struct Options {
+    KeyType key_type = KeyType::kUint32;
+    Order order = Order::kAscending;
+    MergeAlgorithm algorithm = MergeAlgorithm::kAuto;
+    int32_t value_bytes = 0;    // 0: no values
+    bool check_sorted = false;  // only runs in host memory
+    /// Least bytes of a tile. A shard has few tiles at most.
+    int64_t tile_bytes = int64_t{32} << 20;
+    /// Where the runs lie: one in the memory of each shard's device, or any number in host memory, at any alignment.
+    bool is_on_host = false;
+  };
+  struct Run {
+    const char* keys = nullptr;
+    const char* values = nullptr;
+    int64_t count = 0;
+  };
+
+  /// 1 to kMaxShards shards, each with streams of its own.
+  ShardedMerge(const Options& options, std::vector<ShardResult> shards);
+
+  /// Upper bound of the device memory that a shard's streams hand out. `count`: of the largest part.
+  static int64_t WorkspaceBytes(const Options& options, int64_t count, int runs, const Engine& engine);
+
+  /// Call one of these, then Merge. If one fails, or the work is not wanted any more, finish the streams of all shards.
+  /// They return the streams' errors.
+
+  /// Takes the run of each shard, finds the cuts, and waits for them. `are_ready`: points after which the runs are
+  /// there. `stream`: of any of the devices, but not one of the shards'. It begins and finishes here.
+  absl::Status Cut(std::vector<Run> runs, std::vector<const void*> are_ready, EngineStream& stream);
+  /// Takes runs in host memory, which the caller keeps until all streams have finished. The result has all their rows.
+  /// Finds where the parts begin. Runs that are out of order or change meanwhile make the result wrong, but no access
+  /// is out of bounds.
+  void CutOnHost(std::vector<Run> runs);
+
+  /// Enqueues copies and merges, and ends the streams' phases. Each shard's stream has its part then. Finish all
+  /// streams before one of them begins again.
+  absl::Status Merge();
+
+  /// Valid once all streams have finished. Whether all runs were in order, as far as Options::check_sorted says.
+  bool in_order() const;
+  /// What the merge of the first tile found; there is one.
+  const OperatorReport& report() const;
+
+ private:
+  struct Rows {
+    char* keys = nullptr;
+    char* values = nullptr;
+  };
+  // One tile of a shard's part.
+  struct Tile {
+    int64_t first = 0;  // row of the part
+    int64_t count = 0;
+    size_t cut = 0;                  // the number of its first cut; the next one ends it
+    std::vector<MergeInput> pieces;  // by run; the merge reads them until it ends
+    const void* is_merged = nullptr;
+    OperatorReport report;
+  };
+
+  size_t size() const { return shards_.size(); }
+  int64_t* CutAt(size_t cut) { return cuts_.data() + cut * runs_.size(); }
+  void CutOnHost(const int64_t* begin, int64_t rows, const int64_t* most, int64_t* end);
+  void CheckOrderAt(const int64_t* cut);
+  absl::Status AllocateBuffers();
+  absl::Status MergeTile(size_t shard, size_t tile);
+  absl::Status TakePieces(size_t shard, Tile& tile, Rows buffer);
+  // Copies the rows to where the copied rows end.
+  absl::StatusOr<const char*> CopyIn(EngineStream& stream, char** end, const char* from, int64_t bytes) const;
+  absl::Status Send(const ShardResult& to, const Tile& tile) const;
+
+  const Options options_;
+  const int64_t key_bytes_;
+  const std::vector<ShardResult> shards_;
+  std::vector<Run> runs_;
+  std::vector<const void*> are_ready_;      // points of the shards' streams
+  std::vector<std::vector<Tile>> tiles_;    // by shard
+  std::vector<std::vector<Rows>> buffers_;  // by shard
+  std::vector<int64_t> positions_;          // rows of the result before each cut
+  std::vector<int64_t> cuts_;               // for each cut a row of each run
+  bool in_order_ = true;                    // across cuts
+};
+
+}  // namespace corank
+
+#endif  // CORANK_KERNELS_ENGINE_SHARDED_MERGE_H_

@@ -1,0 +1,88 @@
+#include "server/run/sharded_operation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/base/status_macros.h"
+#include "server/memory/device_set.h"
+
+namespace corank {
+namespace {
+
+// Of each device, for its part of a result.
+constexpr int kStreams = 3;
+
+// Waits for all streams. The first error counts, and of the times, which overlap, the longest.
+absl::Status FinishAll(const std::vector<EngineStream*>& streams, absl::Status status, v1::RequestStats* stats) {
+  PhaseTimes longest;
+  int64_t workspace_bytes = 0;
+  for (EngineStream* const stream : streams) {
+    const absl::StatusOr<PhaseTimes> times = stream->Finish();
+    status.Update(times.status());
+    if (!times.ok()) continue;
+    longest.copy_in_ns = std::max(longest.copy_in_ns, times->copy_in_ns);
+    longest.kernel_ns = std::max(longest.kernel_ns, times->kernel_ns);
+    longest.copy_out_ns = std::max(longest.copy_out_ns, times->copy_out_ns);
+    workspace_bytes = std::max(workspace_bytes, stream->workspace_bytes());
+  }
+  if (status.ok()) AddTimes(longest, workspace_bytes, stats);
+  return status;
+}
+
+}  // namespace
+
+ShardedOperation::ShardedOperation(std::unique_ptr<PhasedOperation> whole, uint64_t devices)
+    : whole_(std::move(whole)) {
+  for (int i = 0; i < DeviceSet::kMaxDevices && devices_.size() < size_t{ShardedMerge::kMaxShards}; ++i) {
+    if ((devices & DeviceSet::Only(i)) != 0) devices_.push_back(i);
+  }
+}
+
+int64_t ShardedOperation::FirstOf(size_t shard, int64_t rows) const {
+  const auto shards = static_cast<int64_t>(devices_.size()), index = static_cast<int64_t>(shard);
+  return rows / shards * index + std::min(index, rows % shards);
+}
+
+absl::StatusOr<EngineStream*> ShardedOperation::SpareStream(Lane& lane) const {
+  return lane.StreamOn(devices_.front(), kStreams);
+}
+
+absl::Status ShardedOperation::Begin(Lane& lane, const std::vector<RowResult>& rows, std::vector<EngineStream*>& begun,
+                                     std::vector<ShardResult>& results) const {
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    EngineStream* streams[kStreams];
+    for (int number = 0; number < kStreams; ++number) {
+      CORANK_ASSIGN_OR_RETURN(streams[number], lane.StreamOn(devices_[i], number));
+      CORANK_RETURN_IF_ERROR(streams[number]->Begin());
+      begun.push_back(streams[number]);
+    }
+    const int64_t first = FirstOf(i, result_count());
+    ShardResult result;
+    result.stream = streams[0];
+    result.puller = streams[1];
+    result.sender = streams[2];
+    result.count = FirstOf(i + 1, result_count()) - first;
+    for (size_t j = 0; j < rows.size(); ++j) {
+      const PendingResult& array = whole_->results()[j];
+      char*& place = array.role == ResultRole::kKeys ? result.h_keys : result.h_values;
+      place = rows[j].column().place + first * array.element_bytes;
+    }
+    results.push_back(result);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ShardedOperation::Execute(Lane& lane, Outcome& outcome) {
+  CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> rows, RowResult::Make(whole_->results()));
+  std::vector<EngineStream*> begun;
+  std::vector<ShardResult> results;
+  absl::Status status = Begin(lane, rows, begun, results);
+  if (status.ok()) status = Enqueue(lane, std::move(results));
+  CORANK_RETURN_IF_ERROR(FinishAll(begun, status, &outcome.stats));
+  if (!Conclude(outcome)) return whole_->Execute(lane, outcome);
+  outcome.stats.set_devices(shards());
+  for (const RowResult& row : rows) outcome.results.push_back(row.Collect());
+  return absl::OkStatus();
+}
+
+}  // namespace corank

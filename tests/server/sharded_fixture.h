@@ -1,0 +1,66 @@
+// A server on several devices, CPU engines that tests hold and lose, which share requests of few bytes.
+#ifndef CORANK_TESTS_SERVER_SHARDED_FIXTURE_H_
+#define CORANK_TESTS_SERVER_SHARDED_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "corank/v1/array.pb.h"
+#include "tests/server/running_server.h"
+#include "tests/server/several_devices.h"
+#include "tests/server/shared_object.h"
+
+namespace corank::testing {
+
+inline constexpr int64_t kShardBytes = 1000;
+
+inline std::vector<int32_t> Keys(int64_t count, uint32_t distinct = 1 << 30) {
+  std::vector<int32_t> keys(static_cast<size_t>(count));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    keys[i] = static_cast<int32_t>(static_cast<uint32_t>(i) * 2654435761U % distinct) - 1000;
+  }
+  return keys;
+}
+
+template <typename T>
+std::vector<T> Elements(const v1::Array& array) {
+  std::vector<T> elements(array.inline_data().size() / sizeof(T));
+  std::memcpy(elements.data(), array.inline_data().data(), elements.size() * sizeof(T));
+  return elements;
+}
+
+class ShardedTest : public ::testing::Test {
+ protected:
+  void Start(int devices = 2, int devices_per_request = 0) {
+    Server::Options options = TestOptions();
+    options.queue.direct_bytes = 0;
+    options.shard_bytes = kShardBytes;
+    options.devices_per_request = devices_per_request;
+    options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
+    std::vector<ChosenEngine> engines;
+    for (int i = 0; i < devices; ++i) {
+      devices_.push_back(std::make_shared<DeviceSwitch>());
+      ChosenEngine engine = CpuEngine();
+      engine.engine = std::make_unique<SwitchedEngine>(std::move(engine.engine), devices_.back());
+      engines.push_back(std::move(engine));
+    }
+    running_ = std::make_unique<RunningServer>(options, std::move(engines));
+  }
+  DeviceSwitch& device(int i) { return *devices_[static_cast<size_t>(i)]; }
+  /// Requests of an operator that several devices have shared.
+  double Shared(const std::string& op) const {
+    return MetricOf(running_->server(), "corank_sharded_requests_total", op);
+  }
+
+  std::vector<std::shared_ptr<DeviceSwitch>> devices_;
+  std::unique_ptr<RunningServer> running_;
+};
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_SERVER_SHARDED_FIXTURE_H_
