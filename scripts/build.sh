@@ -6,7 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+# A precompiled header makes ccache miss without these two settings.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 folder=${1:?usage: scripts/build.sh FOLDER [CMAKE_OPTION...] [-- TARGET...]}
 shift
 options=()

@@ -54,6 +54,8 @@ class Unit:
     sources: tuple[Path, ...]
     object: str
     flags: tuple[str, ...] = ()
+    precompiled: str = ""
+    """The object of the precompiled header that the compiler reads first; empty if there is none."""
 
 
 def git(*arguments: str) -> str:
@@ -83,19 +85,21 @@ def changed_files(revision: str) -> set[Path]:
     return {ROOT / name for name in tracked + untracked}
 
 
-def parsed(command: str) -> tuple[str, tuple[str, ...]]:
-    """The object of a compiler's command, and its flags."""
+def parsed(command: str) -> tuple[str, tuple[str, ...], str]:
+    """The object of a compiler's command, its flags, and the precompiled header, which clang cannot read."""
     words = shlex.split(command)[1:]
-    made, flags = "", []
+    made, flags, precompiled = "", [], ""
     while words:
         word = words.pop(0)
         if word == "-o":
             made = words.pop(0)
         elif word == "-c":
             words.pop(0)
-        else:
+        elif word == "-include" and words[0].endswith("/cmake_pch.hxx"):
+            precompiled = words.pop(0) + ".gch"
+        elif word not in ("-Winvalid-pch", "-fpch-preprocess"):
             flags.append(word)
-    return made, tuple(flags)
+    return made, tuple(flags), precompiled
 
 
 def units(build: Path) -> list[Unit]:
@@ -114,8 +118,8 @@ def units(build: Path) -> list[Unit]:
     return found
 
 
-def dependencies(build: Path) -> dict[str, set[Path]]:
-    """The files that the compiler read for each object."""
+def dependencies(build: Path, every: list[Unit]) -> dict[str, set[Path]]:
+    """The files that the compiler read for each object, those of its precompiled header included."""
     listed = subprocess.run(
         ["ninja", "-C", str(build), "-t", "deps"], capture_output=True, text=True, check=True
     ).stdout
@@ -126,6 +130,10 @@ def dependencies(build: Path) -> dict[str, set[Path]]:
             current.add(Path(os.path.normpath(build / line.strip())))
         elif ": #deps" in line:
             current = read.setdefault(line.split(":", 1)[0], set())
+    for unit in every:
+        if unit.precompiled and unit.object in read:
+            header = read.get(os.path.relpath(unit.precompiled, build), set())
+            read[unit.object] |= {file for file in header if not file.name.startswith("cmake_pch.")}
     return read
 
 
@@ -236,7 +244,7 @@ def main() -> int:
         print(f"clang-tidy: {build}/compile_commands.json: {what}", file=sys.stderr)
         return 1
     revision = "" if arguments.all else arguments.since or base_revision()
-    read = dependencies(build)
+    read = dependencies(build, every)
     chosen = choose(every, changed_files(revision), read) if revision else every
     cache = Cache(cache_folder())
     keys = {unit: cache.key(unit, read[unit.object]) for unit in chosen if unit.object in read}

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -40,6 +40,23 @@ def make_build(root: Path) -> Path:
     ]
     (build / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
     return build
+
+
+def test_flags_leave_a_precompiled_header_out(tidy: ModuleType) -> None:
+    command = "c++ -I. -Winvalid-pch -include /b/cmake_pch.hxx -include own.h -fpch-preprocess -o c.o -c c.cc"
+    assert tidy.parsed(command) == ("c.o", ("-I.", "-include", "own.h"), "/b/cmake_pch.hxx.gch")
+
+
+def test_what_a_precompiled_header_includes_counts_as_read(
+    tidy: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = (
+        "c.o: #deps 1, VALID\n    ../c.cc\n\nx/cmake_pch.hxx.gch: #deps 2, VALID\n    x/cmake_pch.hxx\n    ../h.h\n"
+    )
+    monkeypatch.setattr(tidy.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=listed))
+    build = tmp_path / "build"
+    unit = tidy.Unit(tmp_path / "c.cc", (tmp_path / "c.cc",), "c.o", (), str(build / "x/cmake_pch.hxx.gch"))
+    assert tidy.dependencies(build, [unit])["c.o"] == {tmp_path / "c.cc", tmp_path / "h.h"}
 
 
 def names(units: list[object]) -> list[str]:
@@ -113,7 +130,8 @@ class Project:
         self.program.chmod(0o755)
         monkeypatch.setattr(tidy, "TIDY", self.program)
         monkeypatch.setattr(tidy, "cache_folder", lambda: root / "cache")
-        monkeypatch.setattr(tidy, "dependencies", lambda build: {f"{name}.o": {root / "all.h"} for name in "abc"})
+        read = {f"{name}.o": {root / "all.h"} for name in "abc"}
+        monkeypatch.setattr(tidy, "dependencies", lambda *_: read)
         self.write("all.h", "// a header\n")
         entries = []
         for name in "abc":
