@@ -112,12 +112,12 @@ TEST_F(OperatorsTest, RanksRowsOfSeveralColumns) {
   auto response = Get<v1::SortResponse>(request);
   EXPECT_EQ(response.key_columns_size(), 0);
   EXPECT_FALSE(response.has_indices());
-  EXPECT_EQ(response.ranks().inline_data(), Indices({2, 0, 1}));
+  EXPECT_EQ(response.ranks().inline_data(), Indices({3, 1, 2}));
   EXPECT_EQ(response.ranks().type(), v1::ELEMENT_TYPE_UINT32);
 
   request.mutable_key_columns()->DeleteSubrange(1, 2);
   response = Get<v1::SortResponse>(request);
-  EXPECT_EQ(response.ranks().inline_data(), Indices({1, 0, 1}));
+  EXPECT_EQ(response.ranks().inline_data(), Indices({2, 1, 2}));
 }
 
 TEST_F(OperatorsTest, SortsNullsAndNansToTheEndThatTheRequestNames) {
