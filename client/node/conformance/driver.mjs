@@ -20,6 +20,14 @@ const TYPES = {
 };
 const HALF = ["float16", "bfloat16"];
 const OF_DRIVER = ["cancel_after_ms", "progress"]; // options of a call that the driver itself does
+const COMPARISONS = {
+  less: "<",
+  equal: "==",
+  less_or_equal: "<=",
+  greater: ">",
+  not_equal: "!=",
+  greater_or_equal: ">=",
+};
 const INDICES = ["indices", "objects", "ranks", "positions", "firsts"];
 
 class Unsupported extends Error {}
@@ -75,7 +83,7 @@ function typeOf(array) {
 /** Elements as an answer holds them; `type` names what a Uint16Array holds. */
 function dataOf(command, name, array, type) {
   let shown = array;
-  if (INDICES.includes(name) && command.digest) {
+  if (INDICES.includes(name) && command.digest && !(array instanceof Float64Array)) {
     shown = BigInt64Array.from(array, BigInt);
   }
   const isRecord = shown instanceof corank.Records;
@@ -95,7 +103,13 @@ function keptJson(array) {
 }
 
 /** The arguments whose types results have, where their names differ. */
-const SOURCES = { result: ["source"], minima: ["values"], maxima: ["values"], keys: ["left"], values: ["left_values"] };
+const SOURCES = {
+  result: ["source", "elements"],
+  minima: ["values"],
+  maxima: ["values"],
+  keys: ["left"],
+  values: ["left_values"],
+};
 
 /** The names of an operator's results, and the call that makes them. */
 class Operators {
@@ -124,7 +138,7 @@ class Operators {
       const first = Array.isArray(array) ? array[0] : array;
       return isHalf(first) && !("kept" in first) && !("result" in first) ? first.type : undefined;
     };
-    const type = half(given.keys ?? given.haystack ?? given.left);
+    const type = half(given.keys ?? given.haystack ?? given.left ?? given.elements);
     if (type !== undefined) options.type = type;
     if ("order" in given) options.descending = given.order === "descending";
     if ("algorithm" in given) options.algorithm = given.algorithm.replaceAll("_", "-");
@@ -236,24 +250,42 @@ class Operators {
     return { left_rows: leftRows, right_rows: rightRows };
   }
 
-  async select() {
-    throw new Unsupported("select");
+  #selection(known, { comparison, negate }, options) {
+    const { flags, bitmap, positions, threshold } = known;
+    options.negate = negate;
+    return { flags, bitmap, positions, threshold, comparison: COMPARISONS[comparison] };
   }
 
-  async partition() {
-    throw new Unsupported("select");
+  async select(known, given, options) {
+    const { elements, values } = known;
+    const by = this.#selection(known, given, options);
+    if (given.output === "indices") return { indices: await this.target.argselect(elements, by, options) };
+    if (values !== undefined) return this.target.selectWithValues(elements, values, by, options);
+    return { elements: await this.target.select(elements, by, options) };
   }
 
-  async remove() {
-    throw new Unsupported("select");
+  async partition(known, given, options) {
+    const { elements, values } = known;
+    const by = this.#selection(known, given, options);
+    const found =
+      values === undefined
+        ? await this.target.partition(elements, by, options)
+        : await this.target.partitionWithValues(elements, values, by, options);
+    const { count } = found;
+    return { ...found, count: typeof count === "number" ? BigInt64Array.of(BigInt(count)) : count };
   }
 
-  async insert() {
-    throw new Unsupported("insert");
+  async remove({ elements, positions, values }, _given, options) {
+    if (values === undefined) return { elements: await this.target.remove(elements, positions, options) };
+    return this.target.selectWithValues(elements, values, { positions }, { ...options, negate: true });
   }
 
-  async rank() {
-    throw new Unsupported("rank");
+  async insert({ elements, positions, inserted }, _given, options) {
+    return { result: await this.target.insert(elements, positions, inserted, options) };
+  }
+
+  async rank({ keys }, { method = "average", keys_sorted }, options) {
+    return { ranks: await this.target.rank(keys, method, { ...options, keysSorted: keys_sorted }) };
   }
 
   async combine_sets({ left, right, left_values, right_values }, given, options) {

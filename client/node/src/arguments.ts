@@ -200,6 +200,36 @@ export interface JoinedRows<R = Rows> {
   rightRows: R;
 }
 
+/** Options of `select` and its siblings. */
+export interface SelectOptions extends CallOptions {
+  /** Select the other elements. */
+  negate?: boolean | undefined;
+  /** Read the bits of 2-byte elements as this type. The threshold is then a Uint16Array of its bits. */
+  type?: HalfType | undefined;
+}
+
+/** Selected elements and their values. */
+export interface ElementsAndValues<E, V> {
+  elements: E;
+  values: V;
+}
+
+/** The elements of a partition, and the number of selected ones, which come first. */
+export interface Parted<E, C = number> {
+  elements: E;
+  count: C;
+}
+
+/** Options of `rank`. */
+export interface RankKeysOptions extends CallOptions {
+  /** The greatest key has rank 1. */
+  descending?: boolean | undefined;
+  /** The keys are sorted in the direction of `descending`, which saves the server their sort; it checks that. */
+  keysSorted?: boolean | undefined;
+  /** Read the bits of 2-byte keys as this type. */
+  type?: HalfType | undefined;
+}
+
 /** The intervals of `gather`: counts[i] elements from sourceOffsets[i] on. One count may stand for all. */
 export interface GatherIntervals {
   sourceOffsets: Counts;

@@ -2,6 +2,7 @@ import type {
   ArrayOf,
   CountJoinOptions,
   Counts,
+  ElementsAndValues,
   GatherIntervals,
   GroupOptions,
   Groups,
@@ -15,9 +16,12 @@ import type {
   LoadBalance,
   MergeOptions,
   MoveIntervals,
+  Parted,
+  RankKeysOptions,
   RankOptions,
   ScatterIntervals,
   SearchOptions,
+  SelectOptions,
   SetOptions,
   SortOptions,
   UniqueOptions,
@@ -35,6 +39,8 @@ import type { LeftJoin, PairJoin } from "./joins.js";
 import { keptNames } from "./keeping.js";
 import * as operators from "./operators.js";
 import type { CallOptions } from "./options.js";
+import * as selections from "./selections.js";
+import type { PositionRank, RankMethod, Selection } from "./selections.js";
 import * as sets from "./sets.js";
 import type { SetOperationName } from "./sets.js";
 import { leavesOf, type Task } from "./task.js";
@@ -292,6 +298,79 @@ export class Chain {
     options: Link<CountJoinOptions> = {},
   ): Pending<BigInt64Array> {
     return this.#add(joins.countJoin(left, right, kind, options), options.keep);
+  }
+
+  /** See Client.select. Only the answer tells the number of selected elements. */
+  select<E extends In<Values>>(
+    elements: E,
+    by: Selection<Pending<unknown>>,
+    options: Link<SelectOptions> = {},
+  ): Pending<ValuesOf<Of<E>>> {
+    return this.#add(selections.select(elements, by, "elements", undefined, options), options.keep);
+  }
+
+  /** See Client.selectWithValues. */
+  selectWithValues<E extends In<Values>, V extends In<Values>>(
+    elements: E,
+    values: V,
+    by: Selection<Pending<unknown>>,
+    options: LinkEach<SelectOptions, "elements" | "values"> = {},
+  ): ElementsAndValues<Pending<ValuesOf<Of<E>>>, Pending<ValuesOf<Of<V>>>> {
+    return this.#add(selections.select(elements, by, "elements", values, options), options.keep);
+  }
+
+  /** See Client.argselect. */
+  argselect(
+    elements: In<Values>,
+    by: Selection<Pending<unknown>>,
+    options: Link<SelectOptions> = {},
+  ): Pending<Indices> {
+    return this.#add(selections.select(elements, by, "indices", undefined, options), options.keep);
+  }
+
+  /** See Client.partition. The number is an array of one int64. */
+  partition<E extends In<Values>>(
+    elements: E,
+    by: Selection<Pending<unknown>>,
+    options: LinkEach<SelectOptions, "elements" | "count"> = {},
+  ): Parted<Pending<ValuesOf<Of<E>>>, Pending<BigInt64Array>> {
+    return this.#add(selections.select(elements, by, "partition", undefined, options), options.keep);
+  }
+
+  /** See Client.partitionWithValues. The number is an array of one int64. */
+  partitionWithValues<E extends In<Values>, V extends In<Values>>(
+    elements: E,
+    values: V,
+    by: Selection<Pending<unknown>>,
+    options: LinkEach<SelectOptions, "elements" | "values" | "count"> = {},
+  ): Parted<Pending<ValuesOf<Of<E>>>, Pending<BigInt64Array>> & { values: Pending<ValuesOf<Of<V>>> } {
+    return this.#add(selections.select(elements, by, "partition", values, options), options.keep);
+  }
+
+  /** See Client.remove. */
+  remove<E extends In<Values>>(
+    elements: E,
+    positions: In<Counts>,
+    options: Partial<Keep> = {},
+  ): Pending<ValuesOf<Of<E>>> {
+    return this.#add(selections.remove(elements, positions), options.keep);
+  }
+
+  /** See Client.insert. The arrays lie here. */
+  insert<E extends Values>(
+    elements: E,
+    positions: Counts,
+    inserted: E,
+    options: Partial<Keep> = {},
+  ): Pending<ValuesOf<E>> {
+    return this.#add(selections.insert(elements, positions, inserted), options.keep);
+  }
+
+  /** See Client.rank. */
+  rank(keys: In<Keys>, method: "average", options?: Link<RankKeysOptions>): Pending<Float64Array>;
+  rank(keys: In<Keys>, method: PositionRank, options?: Link<RankKeysOptions>): Pending<Indices>;
+  rank(keys: unknown, method: RankMethod, options: Link<RankKeysOptions> = {}): unknown {
+    return this.#add(selections.rank(keys, method, options), options.keep);
   }
 
   #add<R>(task: Task<R>, keep: unknown): R {

@@ -45,6 +45,7 @@ import type { KeptArray, KeptArrays, StoreOptions } from "./kept.js";
 import * as operators from "./operators.js";
 import type { CallOptions, ConnectOptions, RequestOptions } from "./options.js";
 import type { Health, ServerInfo } from "./results.js";
+import { Selecting } from "./selecting.js";
 import * as sets from "./sets.js";
 import type { SetOperationName } from "./sets.js";
 import type { Task } from "./task.js";
@@ -54,11 +55,12 @@ import type { Task } from "./task.js";
  * connections. Do not change an input before its call has settled. Every method rejects with a CorankError if the
  * call fails, and with a TypeError if an argument has the wrong type.
  */
-export class Client {
+export class Client extends Selecting {
   readonly #connection: Connection;
 
   /** @internal */
   constructor(connection: Connection) {
+    super();
     this.#connection = connection;
   }
 
@@ -447,6 +449,11 @@ export class Client {
   }
 
   // Arguments are read inside, so that their errors reject too.
+  /** @internal */
+  protected perform<R>(make: () => Task<R>, options: CallOptions & { keep?: unknown }): Promise<R> {
+    return this.#perform(make, options);
+  }
+
   async #perform<R>(make: () => Task<R>, options: CallOptions & { keep?: unknown }): Promise<R> {
     const { keep, ...rest } = options;
     const task = make();

@@ -5,6 +5,7 @@ export { Client, connect } from "./client.js";
 export { Nullable, Strings, type Column, type NanPlace, type NullPlace, type PlainColumn } from "./columns.js";
 export type { GroupInputName, GroupOutputName } from "./groups.js";
 export type { LeftJoin, PairJoin } from "./joins.js";
+export type { Comparison, PositionRank, RankMethod, Selection } from "./selections.js";
 export type { SetOperationName } from "./sets.js";
 export {
   Records,

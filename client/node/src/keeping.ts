@@ -4,8 +4,8 @@ import type { Task } from "./task.js";
 
 /** The results in the order in which they are outputs of a task. */
 const ORDER = [
-  ...["keys", "values", "indices", "objects", "ranks", "counts", "firsts", "sums", "minima", "maxima"],
-  ...["leftRows", "rightRows"],
+  ...["keys", "elements", "values", "indices", "objects", "ranks", "counts", "firsts", "sums", "minima", "maxima"],
+  ...["leftRows", "rightRows", "count"],
 ];
 
 /** The results of a column, in this order. */
