@@ -183,9 +183,10 @@ impl<'a> Task<'a> {
         });
     }
 
-    /// A result of positions, of which none is greater than `greatest` (`None`: not known).
+    /// A result of positions, of which none is greater than `greatest`. `None`: not known; they have 32 bits then, as the
+    /// server answers them for fewer than 2^32 elements.
     pub fn positions(&mut self, name: &str, count: Option<usize>, greatest: Option<usize>) {
-        let is_short = greatest.is_some_and(|most| u32::try_from(most).is_ok());
+        let is_short = greatest.is_none_or(|most| u32::try_from(most).is_ok());
         let kind = if is_short { ElementType::Uint32 } else { ElementType::Uint64 };
         self.output::<Array<'static>>(name, (kind, 0), count);
         let last = self.outputs.last_mut().expect("it was just added");

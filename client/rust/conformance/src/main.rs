@@ -11,8 +11,8 @@ use std::{
 };
 
 use corank::{
-    Array, Client, Column, ConnectOptions, Error, GroupInput, GroupOutput, Health, JoinKind, Link, NanOrder, Place,
-    Priority, Progress, Request, SetOperation, Stats,
+    Array, Client, Column, Comparison, ConnectOptions, Error, GroupInput, GroupOutput, Health, JoinKind, Link,
+    NanOrder, Place, Priority, Progress, RankMethod, Request, Selection, SetOperation, Stats,
 };
 use serde_json::{json, Map, Value};
 
@@ -307,9 +307,61 @@ fn request<'a>(
                 false => request,
             }
         }
-        "select" | "partition" | "remove" => return Err(Failure::Unsupported("select")),
-        "insert" => return Err(Failure::Unsupported("insert")),
-        "rank" => return Err(Failure::Unsupported("rank")),
+        "select" | "partition" => {
+            check(
+                given,
+                &["elements", "flags", "bitmap", "positions", "threshold", "comparison", "values", "negate", "output"],
+            );
+            let elements = array("elements")?;
+            let by = if has("flags") {
+                Selection::flags(array("flags")?)
+            } else if has("bitmap") {
+                Selection::bitmap(array("bitmap")?)
+            } else if has("positions") {
+                Selection::positions(array("positions")?)
+            } else {
+                let name = format!("COMPARISON_{}", given["comparison"].as_str().expect("a name").to_uppercase());
+                Selection::compare(Comparison::from_str_name(&name).expect("a comparison"), array("threshold")?)
+            };
+            let request = match (operator, given["output"] == "indices", has("values")) {
+                ("partition", _, false) => client.partition(elements, by).named(),
+                ("partition", _, true) => client.partition(elements, by).values(array("values")?).named(),
+                (_, true, _) => client.argselect(elements, by).named(),
+                (_, false, false) => client.select(elements, by).named(),
+                (_, false, true) => client.select(elements, by).values(array("values")?).named(),
+            };
+            if given["negate"] == true {
+                request.negate()
+            } else {
+                request
+            }
+        }
+        "remove" => {
+            check(given, &["elements", "positions", "values"]);
+            let request = client.remove(array("elements")?, array("positions")?);
+            match has("values") {
+                true => request.values(array("values")?).named(),
+                false => request.named(),
+            }
+        }
+        "insert" => {
+            check(given, &["elements", "positions", "inserted"]);
+            let positions = array("positions")?.into_vec::<i64>()?;
+            client.insert(array("elements")?, &positions, array("inserted")?).named()
+        }
+        "rank" => {
+            check(given, &["keys", "method", "order", "keys_sorted"]);
+            let name = format!("RANK_METHOD_{}", given["method"].as_str().unwrap_or("average").to_uppercase());
+            let request = match RankMethod::from_str_name(&name).expect("a method") {
+                RankMethod::Average => client.average_rank(array("keys")?).named(),
+                method => client.rank(array("keys")?, method).named(),
+            };
+            if given["keys_sorted"] == true {
+                request.keys_sorted()
+            } else {
+                request
+            }
+        }
         other => panic!("the driver does not know the operator {other}"),
     };
     Ok(arguments(made, given))
@@ -373,8 +425,9 @@ fn order<'a>(operator: &str, given: &'a Value) -> Vec<&'a str> {
     }
 }
 
-const RESULTS: [&str; 11] = [
+const RESULTS: [&str; 12] = [
     "keys",
+    "elements",
     "values",
     "indices",
     "result",
@@ -512,6 +565,10 @@ fn names(operator: &str, given: &Value) -> Vec<String> {
         "combine_sets" => &["keys", "values"],
         "join" if given["count_only"] == true => &["count"],
         "join" => &["left_rows", "right_rows"],
+        "select" if given["output"] == "indices" => &["indices"],
+        "partition" if given.get("values").is_none() => &["elements", "count"],
+        "select" | "partition" | "remove" => &["elements", "values", "count"],
+        "rank" => &["ranks"],
         _ => &["result"],
     };
     names.iter().map(|name| (*name).to_owned()).collect()

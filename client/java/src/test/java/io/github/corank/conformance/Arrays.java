@@ -87,7 +87,8 @@ final class Arrays {
   /** Elements as an answer holds them. */
   static JsonObject json(Elements elements, boolean isIndex, boolean digest) {
     JsonObject made = new JsonObject();
-    Elements told = isIndex && digest ? Elements.of(elements.positions()) : elements;
+    boolean isWidened = isIndex && digest && elements.type() != ElementType.FLOAT64;
+    Elements told = isWidened ? Elements.of(elements.positions()) : elements;
     made.addProperty("type", name(told.type()));
     made.addProperty("count", told.count());
     if (told.type() == ElementType.RECORD) {

@@ -52,7 +52,7 @@ public final class Driver {
   private final Map<String, Client> clients = new HashMap<>();
 
   /** A feature that the client lacks. */
-  static final class Unsupported extends RuntimeException {
+  private static final class Unsupported extends RuntimeException {
     private static final long serialVersionUID = 1;
 
     Unsupported(String feature) {

@@ -6,6 +6,7 @@ import com.google.gson.JsonObject;
 import io.github.corank.Column;
 import io.github.corank.CombineSets;
 import io.github.corank.CombineSetsResult;
+import io.github.corank.Comparison;
 import io.github.corank.CountJoin;
 import io.github.corank.CountSets;
 import io.github.corank.Elements;
@@ -15,6 +16,7 @@ import io.github.corank.Group;
 import io.github.corank.GroupOutput;
 import io.github.corank.GroupResult;
 import io.github.corank.Input;
+import io.github.corank.Insert;
 import io.github.corank.Join;
 import io.github.corank.JoinKind;
 import io.github.corank.JoinResult;
@@ -26,8 +28,16 @@ import io.github.corank.MergeResult;
 import io.github.corank.Move;
 import io.github.corank.NanOrder;
 import io.github.corank.Operator;
+import io.github.corank.Partition;
+import io.github.corank.PartitionResult;
+import io.github.corank.Rank;
+import io.github.corank.RankMethod;
+import io.github.corank.Remove;
 import io.github.corank.Scatter;
 import io.github.corank.Search;
+import io.github.corank.Select;
+import io.github.corank.SelectResult;
+import io.github.corank.Selection;
 import io.github.corank.SetOperation;
 import io.github.corank.Sort;
 import io.github.corank.SortAlgorithm;
@@ -82,8 +92,11 @@ final class Operators {
       case "group" -> group();
       case "combine_sets" -> combineSets();
       case "join" -> join();
-      case "select", "partition", "remove" -> throw new Driver.Unsupported("select");
-      case "insert", "rank" -> throw new Driver.Unsupported(name);
+      case "select" -> select();
+      case "partition" -> partition();
+      case "remove" -> remove();
+      case "insert" -> insert();
+      case "rank" -> rank();
       default -> throw new IllegalStateException("no operator " + name);
     };
   }
@@ -358,6 +371,83 @@ final class Operators {
     return new Made(made, leftOnly ? List.of("left_rows") : List.of("left_rows", "right_rows"));
   }
 
+  private Selection selection() {
+    if (given.has("flags")) {
+      return Selection.flags(input("flags"));
+    }
+    if (given.has("bitmap")) {
+      return Selection.bitmap(input("bitmap"));
+    }
+    if (given.has("positions")) {
+      return Selection.positions(input("positions"));
+    }
+    String comparison = text("comparison", "").toUpperCase(Locale.ROOT);
+    return Selection.where(Comparison.valueOf(comparison), input("threshold"));
+  }
+
+  private Made select() {
+    expect(
+        "elements",
+        "flags",
+        "bitmap",
+        "positions",
+        "threshold",
+        "comparison",
+        "values",
+        "negate",
+        "output");
+    Select made = Select.of(input("elements"), selection());
+    if (is("negate")) {
+      made.negate();
+    }
+    if (text("output", "").equals("indices")) {
+      return new Made(made.indices(), List.of("indices"));
+    }
+    return given.has("values")
+        ? new Made(made.values(input("values")), List.of("elements", "values"))
+        : new Made(made, List.of("elements"));
+  }
+
+  private Made partition() {
+    expect(
+        "elements", "flags", "bitmap", "positions", "threshold", "comparison", "values", "negate");
+    Partition made = Partition.of(input("elements"), selection());
+    if (is("negate")) {
+      made.negate();
+    }
+    return given.has("values")
+        ? new Made(made.values(input("values")), List.of("elements", "values", "count"))
+        : new Made(made, List.of("elements", "count"));
+  }
+
+  private Made remove() {
+    expect("elements", "positions", "values");
+    Remove made = Remove.of(input("elements"), input("positions"));
+    return given.has("values")
+        ? new Made(made.values(input("values")), List.of("elements", "values"))
+        : new Made(made, List.of("elements"));
+  }
+
+  private Made insert() {
+    expect("elements", "positions", "inserted");
+    long[] positions = ((Elements) input("positions")).longArray();
+    return new Made(
+        Insert.of((Elements) input("elements"), positions, (Elements) input("inserted")),
+        List.of("result"));
+  }
+
+  private Made rank() {
+    expect("keys", "method", "order", "keys_sorted");
+    Rank made = Rank.of(input("keys"));
+    if (given.has("method")) {
+      made.method(RankMethod.valueOf(text("method", "").toUpperCase(Locale.ROOT)));
+    }
+    if (isDescending()) {
+      made.descending();
+    }
+    return new Made(is("keys_sorted") ? made.keysSorted() : made, List.of("ranks"));
+  }
+
   /** The results of an operator that came back, by name. */
   static JsonObject results(Object result, List<String> names, boolean digest) {
     JsonObject made = new JsonObject();
@@ -391,6 +481,16 @@ final class Operators {
     } else if (result instanceof JoinResult join) {
       add(made, "left_rows", join.leftRows(), digest);
       add(made, "right_rows", join.rightRows(), digest);
+    } else if (result instanceof SelectResult select) {
+      add(made, "elements", select.elements(), digest);
+      add(made, "values", select.values(), digest);
+      add(made, "indices", select.indices(), digest);
+    } else if (result instanceof PartitionResult partition) {
+      add(made, "elements", partition.elements(), digest);
+      add(made, "values", partition.values(), digest);
+      if (partition.selected() != null) {
+        add(made, "count", Elements.of(new long[] {partition.selected()}), digest);
+      }
     } else if (result instanceof Long count) {
       add(made, names.get(0), Elements.of(new long[] {count}), digest);
     } else {
