@@ -1,13 +1,7 @@
-"""Data sets, their right answers, and faults that hit the first task of a phase once."""
+"""Data sets and their right answers."""
 
 from __future__ import annotations
 
-import os
-import pathlib
-import signal
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import ray
 import ray.data
-from ray.cluster_utils import Cluster
 
 STORE_BYTES = 80 << 20
 """Ray takes no smaller store than 75 MiB."""
@@ -73,70 +66,54 @@ def same(found: Any, wanted: Any) -> bool:
     return True
 
 
-def hit(task: Any, fault: Callable[[], None], marker: pathlib.Path, after: bool) -> Any:
-    """The task, whose first run suffers the fault: before its work, or after its first result."""
-
-    def faulty(*arguments: Any) -> Iterator[Any]:
-        try:
-            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
-            strikes = True
-        except FileExistsError:
-            strikes = False
-        if strikes and not after:
-            fault()
-        for result in task(*arguments):
-            yield result
-            if strikes:
-                strikes = False
-                if after:
-                    fault()
-
-    faulty.__name__ = task.__name__
-    return faulty
-
-
-def kill_worker() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def kill_server(servers: Any) -> Callable[[], None]:
-    """Kills the corankd of the task's node."""
-
-    def fault() -> None:
-        server = servers.of_node(ray.get_runtime_context().get_node_id())
-        os.kill(ray.get(server.pid.remote()), signal.SIGKILL)
-
-    return fault
-
-
-def ask_for_end_of_node(request: pathlib.Path) -> Callable[[], None]:
-    """Asks the driver to kill the task's node, and waits for it."""
-
-    def fault() -> None:
-        made = request.with_suffix(".new")
-        made.write_text(ray.get_runtime_context().get_node_id())
-        made.rename(request)
-        while True:
-            time.sleep(1)
-
-    return fault
+def joined(
+    left: list[Any],
+    right: list[Any],
+    on: list[str],
+    how: str,
+    nulls_equal: bool = False,
+    suffix: str = "_right",
+) -> Any:
+    """The rows of a join in the order of their keys, by a dictionary of the right rows of each key."""
+    sides = [pa.concat_tables(tables) for tables in (left, right)]
+    of_left, of_right = (_plain_keys(table.select(on)) for table in sides)
+    at_right: dict[tuple[Any, ...], list[int]] = {}
+    for row, key in enumerate(of_right):
+        if nulls_equal or None not in key:
+            at_right.setdefault(key, []).append(row)
+    pairs: list[tuple[int | None, int | None]] = []
+    for row, key in enumerate(of_left):
+        matches = at_right.get(key, [])
+        if how in ("semi", "anti"):
+            pairs += [(row, None)] if bool(matches) == (how == "semi") else []
+        else:
+            pairs += [(row, match) for match in matches]
+            pairs += [(row, None)] if not matches and how in ("left", "full") else []
+    if how in ("right", "full"):
+        seen = {match for _, match in pairs}
+        pairs += [(None, row) for row in range(len(of_right)) if row not in seen]
+    rows = pa.array([row for row, _ in pairs], pa.int64()), pa.array([row for _, row in pairs], pa.int64())
+    columns: dict[str, Any] = {}
+    for name in sides[0].column_names:
+        columns[name] = sides[0][name].take(rows[0])
+        if name in on:
+            columns[name] = pc.coalesce(
+                columns[name], pc.if_else(rows[0].is_null(), sides[1][name].take(rows[1]), None)
+            )
+    if how not in ("semi", "anti"):
+        for name in [each for each in sides[1].column_names if each not in on]:
+            columns[f"{name}{suffix}" if name in columns else name] = sides[1][name].take(rows[1])
+    first, second = ("r", "l") if how == "right" else ("l", "r")
+    numbers = {"l": rows[0], "r": rows[1]}
+    keys = [*((name, "ascending") for name in on), ("first", "ascending"), ("second", "ascending")]
+    ordering = pa.table({**{name: columns[name] for name in on}, "first": numbers[first], "second": numbers[second]})
+    return pa.table(columns).take(pc.sort_indices(ordering, sort_keys=keys))
 
 
-def run_while_killing(cluster: Cluster, request: pathlib.Path, work: Callable[[], None]) -> bool:
-    """Runs `work`, kills the node that a task names in a file, and starts another; whether it did.
+def _plain_keys(table: Any) -> list[tuple[Any, ...]]:
+    """Keys that are equal where those of the rows are; NaN equals NaN."""
 
-    Nodes start in the main thread only, so the work runs in another.
-    """
-    killed = False
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(work)
-        while not running.done():
-            time.sleep(0.05)
-            if not killed and request.exists():
-                name = request.read_text()
-                (node,) = [each for each in cluster.list_all_nodes() if each.node_id == name]
-                cluster.remove_node(node, allow_graceful=False)
-                cluster.add_node(**NODE)
-                killed = True
-        running.result()
-    return killed
+    def plain(value: Any) -> Any:
+        return "NaN" if isinstance(value, float) and value != value else value
+
+    return [tuple(plain(value) for value in row.values()) for row in table.to_pylist()]

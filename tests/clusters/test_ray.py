@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pathlib
 from typing import Any
 
 import corank
@@ -16,22 +15,14 @@ import ray.data
 from cluster_rows import (
     STORE_BYTES,
     Order,
-    ask_for_end_of_node,
     blocks,
     expected,
-    hit,
-    kill_server,
-    kill_worker,
     rows_of,
-    run_while_killing,
     same,
 )
 from corank import _partitioning
-from corank._ray_servers import Servers
 from corank.testing import LocalServer
 from ray.cluster_utils import Cluster
-
-PHASES = {"sample": "sample", "plan": "boundaries", "map": "cut_block", "merge": "merge_group", "reduce": "merge_runs"}
 
 
 @pytest.mark.parametrize(
@@ -152,58 +143,3 @@ def test_wrong_arguments_say_what_to_change(cluster: Cluster) -> None:
     for error, text, arguments in cases:
         with pytest.raises(error, match=text):
             corank.ray.sort(ds, **arguments)
-
-
-class Faults:
-    """A sort whose first task of a phase suffers a fault."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, phase: str, folder: pathlib.Path, after: bool) -> None:
-        self.marker = folder / "struck"
-        start = corank.ray._Run._start
-        self.fault: Any = None
-
-        def struck(run: Any, task: Any, *arguments: Any, **options: Any) -> Any:
-            if task.__name__ == PHASES[phase]:
-                task = hit(task, self.fault(run._servers), self.marker, after)
-            return start(run, task, *arguments, **options)
-
-        monkeypatch.setattr(corank.ray._Run, "_start", struck)
-        monkeypatch.setattr(_partitioning, "MOST_RUNS", 2)  # so that there are reduces
-
-    def sort(self) -> None:
-        tables = blocks(5, 2_000)
-        ordered = corank.ray.sort(ray.data.from_arrow(tables), ["number", "name"], deadline=300)
-        assert self.marker.exists()
-        assert same(rows_of(ordered), expected(tables, {"number": False, "name": False}))
-
-
-@pytest.mark.parametrize("after", [False, True], ids=["at the start", "after a result"])
-@pytest.mark.parametrize("phase", PHASES)
-def test_a_killed_worker_changes_nothing(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, phase: str, after: bool
-) -> None:
-    faults = Faults(monkeypatch, phase, tmp_path, after)
-    faults.fault = lambda servers: kill_worker
-    faults.sort()
-
-
-@pytest.mark.parametrize("phase", [phase for phase in PHASES if phase != "sample"])
-def test_a_killed_server_starts_again(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, phase: str
-) -> None:
-    def fault(servers: Servers) -> Any:
-        return kill_server(servers)
-
-    faults = Faults(monkeypatch, phase, tmp_path, after=False)
-    faults.fault = fault
-    faults.sort()
-
-
-@pytest.mark.parametrize("phase", PHASES)
-def test_a_killed_node_changes_nothing(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path, phase: str
-) -> None:
-    request = tmp_path / "node"
-    faults = Faults(monkeypatch, phase, tmp_path, after=phase not in ("sample", "plan"))
-    faults.fault = lambda servers: ask_for_end_of_node(request)
-    assert run_while_killing(cluster, request, faults.sort)

@@ -79,7 +79,7 @@ def boundary_places(order: NDArray[Any], weights: NDArray[Any], partitions: int)
     """Which samples are boundaries.
 
     Args:
-        order: the samples' numbers in the order of their keys.
+        order: the numbers of the samples that may be boundaries, in the order of their keys.
         weights: how many rows each sample stands for.
         partitions: how many partitions there are.
 
@@ -89,7 +89,7 @@ def boundary_places(order: NDArray[Any], weights: NDArray[Any], partitions: int)
     if len(order) == 0:
         return np.zeros(0, np.int64)
     before = np.cumsum(weights[order]) - weights[order]
-    targets = float(np.sum(weights)) * np.arange(1, partitions) / partitions
+    targets = float(np.sum(weights[order])) * np.arange(1, partitions) / partitions
     return np.asarray(order)[np.minimum(np.searchsorted(before, targets), len(order) - 1)].astype(np.int64)
 
 

@@ -18,6 +18,7 @@ from corank.testing import LocalServer
 
 T = TypeVar("T")
 
+LATE = "deadline: the work took longer; raise deadline=, or give the cluster more workers"
 ATTEMPTS = 5
 """Servers or connections that a task tries before it fails. Ray then tries the task again."""
 _PAUSE_SECONDS = 0.5
@@ -73,7 +74,7 @@ class Servers(NamedTuple):
     name: str
     """The prefix of the actors' names."""
     end: float | None
-    """When the sort must have ended, in seconds since the epoch."""
+    """When the work must have ended, in seconds since the epoch."""
 
     def options(self) -> InfoOptions:
         """Options of a call that must end in time.
@@ -85,7 +86,7 @@ class Servers(NamedTuple):
             return {}
         left = self.end - time.time()
         if left <= 0:
-            raise DeadlineExceeded("deadline: the sort took longer; raise deadline=, or give the cluster more workers")
+            raise DeadlineExceeded(LATE)
         return {"deadline": left}
 
     def call(self, work: Callable[[Client, InfoOptions], T]) -> T:

@@ -1,4 +1,4 @@
-"""The tasks of a distributed sort. Each gives the same answer however often Ray runs it.
+"""The tasks of a distributed sort, and what other tasks share. Each gives the same answer however often Ray runs it.
 
 The last result of a task is its StageTime, so the driver learns of a failure without fetching rows.
 """
@@ -14,6 +14,7 @@ import pyarrow as pa
 import ray
 
 from corank import _partitioning as partitioning
+from corank._arrow_rows import take_rows
 from corank._key_digits import Order, check_type
 from corank._partitioning import Boundaries
 from corank._ray_servers import Servers
@@ -27,7 +28,7 @@ class StageTime(NamedTuple):
     """What one task took."""
 
     stage: str
-    """"sample", "plan", "map", "merge" or "reduce"."""
+    """"sample", "plan", "map", "merge", "reduce" or "join"."""
     node: str
     """The id of its node."""
     rows: int
@@ -49,7 +50,23 @@ class Sample(NamedTuple):
     schema: Any
 
 
-class _Watch:
+class Keys(NamedTuple):
+    """The key columns of the blocks of a data set."""
+
+    order: Order
+    schema: Any
+    """The types as which they compare."""
+
+    def of(self, table: Any) -> Any:
+        """The keys of a table."""
+        return table.select(list(self.order.keys)).cast(self.schema)
+
+    def named(self, table: Any) -> Any:
+        """Keys that another data set may have named."""
+        return table.rename_columns(list(self.order.keys)).cast(self.schema)
+
+
+class Watch:
     """Times a task."""
 
     def __init__(self, stage: str) -> None:
@@ -74,7 +91,7 @@ def sample(block: Any, number: int, samples: int, order: Order) -> tuple[Sample,
         ValueError: a block with rows lacks a key column.
         TypeError: a key column has no order.
     """
-    watch = _Watch("sample")
+    watch = Watch("sample")
     missing = [name for name in order.keys if name not in block.column_names]
     if missing and block.num_rows:
         raise ValueError(f"key: no column {missing[0]!r}; the columns are {', '.join(map(repr, block.column_names))}")
@@ -88,21 +105,53 @@ def sample(block: Any, number: int, samples: int, order: Order) -> tuple[Sample,
     return found, watch.done(block.num_rows, block.nbytes)
 
 
+class Sampled(NamedTuple):
+    """The samples of all blocks of a data set."""
+
+    keys: Any
+    blocks: np.ndarray
+    """The block of each."""
+    rows: np.ndarray
+    """The row of each in its block."""
+
+
+def sampled(samples: Sequence[Sample], keys: Keys) -> Sampled:
+    """All samples, block after block."""
+    empty = keys.schema.empty_table()
+    return Sampled(
+        pa.concat_tables([empty, *(keys.of(each.keys) for each in samples if each.keys is not None)]),
+        np.repeat(np.arange(len(samples)), [len(each.rows) for each in samples]),
+        np.concatenate([np.zeros(0, np.int64), *(each.rows for each in samples)]),
+    )
+
+
+def weights_of(samples: Sequence[Sample], totals: Sequence[float]) -> np.ndarray:
+    """What each sample stands for: its part of the total of its block."""
+    parts = [np.full(len(each.rows), total / max(len(each.rows), 1)) for each, total in zip(samples, totals)]
+    return np.concatenate([np.zeros(0), *parts])
+
+
 def boundaries(
-    samples: Sequence[Sample], schema: Any, partitions: int, order: Order, servers: Servers
+    samples: Sequence[Sample], keys: Keys, partitions: int, servers: Servers
 ) -> tuple[Boundaries, StageTime]:
     """The rows at which the partitions begin."""
-    watch = _Watch("plan")
-    key_schema = pa.schema([schema.field(name) for name in order.keys])
-    tables = [key_schema.empty_table() if each.keys is None else each.keys.cast(key_schema) for each in samples]
-    keys = pa.concat_tables(tables)
-    blocks = np.repeat(np.arange(len(samples)), [len(each.rows) for each in samples])
-    rows = np.concatenate([each.rows for each in samples])
-    weights = np.concatenate([np.full(len(each.rows), each.block_rows / max(len(each.rows), 1)) for each in samples])
-    positions = watch.call(servers, lambda client, options: sort_order(client, keys, order, options))
+    watch = Watch("plan")
+    found = sampled(samples, keys)
+    weights = weights_of(samples, [each.block_rows for each in samples])
+    positions = watch.call(servers, lambda client, options: sort_order(client, found.keys, keys.order, options))
     chosen = partitioning.boundary_places(positions, weights, partitions)
-    found = Boundaries(keys.take(chosen), blocks[chosen].astype(np.int64), rows[chosen])
-    return found, watch.done(keys.num_rows, keys.nbytes)
+    limits = Boundaries(found.keys.take(chosen), found.blocks[chosen].astype(np.int64), found.rows[chosen])
+    return limits, watch.done(found.keys.num_rows, found.keys.nbytes)
+
+
+class Piece(NamedTuple):
+    """What a block has for a group of partitions: sorted rows."""
+
+    rows: Any
+    begins: list[int]
+    """Where each partition begins in them."""
+    ends: list[int]
+    """Where each ends. It reaches into the next one where both have the rows of a key."""
 
 
 def cut_block(
@@ -111,59 +160,74 @@ def cut_block(
     schema: Any,
     limits: Boundaries,
     groups: Sequence[range],
-    order: Order,
+    keys: Keys,
     is_sorted: bool,
+    is_split: bool,
     servers: Servers,
 ) -> Iterator[Any]:
-    """Sorts a block and cuts it: for each group of partitions a pair of its rows and of where partitions end there."""
-    watch = _Watch("map")
+    """Sorts a block and cuts it into a piece for each group of partitions.
+
+    If `is_split`, boundaries may lie between rows of one key. Otherwise the partitions on both sides of such a boundary
+    get all rows of its key.
+    """
+    watch = Watch("map")
     rows, nbytes = block.num_rows, block.nbytes
     table = block.cast(schema) if rows else schema.empty_table()
-    keys = table.select(list(order.keys))
+    of_rows, order = keys.of(table), keys.order
     if is_sorted:
         positions = np.arange(rows)
     else:
-        positions = watch.call(servers, lambda client, options: sort_order(client, keys, order, options))
-        keys = keys.take(positions)
+        positions = watch.call(servers, lambda client, options: sort_order(client, of_rows, order, options))
+        of_rows = of_rows.take(positions)
     step = 1 if is_sorted else _SEARCH_STEP  # Search checks the order of rows that somebody else sorted
+    needles = keys.named(limits.keys)
     lower, upper = watch.call(
-        servers, lambda client, options: equal_ranges(client, keys, limits.keys, order, options, step)
+        servers, lambda client, options: equal_ranges(client, of_rows, needles, order, options, step)
     )
-    ends = partitioning.ends_of(partitioning.cuts(number, positions, lower, upper, limits), rows, groups[-1].stop)
+    partitions = groups[-1].stop
+    if is_split:
+        places = partitioning.ends_of(partitioning.cuts(number, positions, lower, upper, limits), rows, partitions)
+        begins, ends = places[:-1], places[1:]
+    else:
+        begins = partitioning.ends_of(lower, rows, partitions)[:-1]
+        ends = partitioning.ends_of(np.where(limits.blocks < 0, lower, upper), rows, partitions)[1:]
     for group in groups:
-        inside = ends[group.start : group.stop + 1]
-        piece = (
-            table.slice(inside[0], inside[-1] - inside[0])
-            if is_sorted
-            else table.take(positions[inside[0] : inside[-1]])
-        )
-        yield _own(piece) if is_sorted else piece, [end - inside[0] for end in inside]
+        first, last = begins[group.start], ends[group.stop - 1]
+        piece = own(table.slice(first, last - first)) if is_sorted else take_rows(table, positions[first:last])
+        inside = slice(group.start, group.stop)
+        yield Piece(piece, [each - first for each in begins[inside]], [each - first for each in ends[inside]])
     yield watch.done(rows, nbytes)
 
 
-def _own(table: Any) -> Any:
+def own(table: Any) -> Any:
     """A slice of a table with memory of its own, so that Ray stores no more than the slice."""
-    return table.take(np.arange(table.num_rows))
+    return take_rows(table, np.arange(table.num_rows))
 
 
-def merge_group(count: int, order: Order, servers: Servers, *pieces: tuple[Any, list[int]]) -> Iterator[Any]:
-    """Merges what the blocks of a round have for a group of `count` partitions: a table for each partition."""
-    watch = _Watch("merge")
-    tables = [table for table, _ in pieces]
-    whole, positions = _merged(watch, tables, order, servers)
-    ends = np.sum([ends for _, ends in pieces], axis=0)
-    for begin, end in zip(ends[:count], ends[1:]):
-        yield whole.take(positions[begin:end])
+def merge_group(keys: Keys, servers: Servers, *pieces: Piece) -> Iterator[Any]:
+    """Merges what the blocks of a round have for a group of partitions: a table for each partition."""
+    watch = Watch("merge")
+    whole, positions = merged(watch, [each.rows for each in pieces], keys, servers)
+    begins, ends = (np.sum(places, axis=0) for places in zip(*((each.begins, each.ends) for each in pieces)))
+    for begin, end in zip(begins, ends):
+        yield take_rows(whole, positions[begin:end])
     yield watch.done(whole.num_rows, whole.nbytes)
 
 
-def merge_runs(order: Order, servers: Servers, *runs: Any) -> tuple[Any, StageTime]:
+def merge_runs(keys: Keys, servers: Servers, *runs: Any) -> tuple[Any, StageTime]:
     """Merges runs of one partition."""
-    watch = _Watch("reduce")
-    whole, positions = _merged(watch, runs, order, servers)
-    return whole.take(positions), watch.done(whole.num_rows, whole.nbytes)
+    watch = Watch("reduce")
+    whole, positions = merged(watch, runs, keys, servers)
+    return take_rows(whole, positions), watch.done(whole.num_rows, whole.nbytes)
 
 
-def _merged(watch: _Watch, tables: Sequence[Any], order: Order, servers: Servers) -> tuple[Any, np.ndarray]:
-    positions = watch.call(servers, lambda client, options: merge_order(client, tables, order, options))
-    return pa.concat_tables(tables).combine_chunks(), positions
+def merged(watch: Watch, tables: Sequence[Any], keys: Keys, servers: Servers) -> tuple[Any, np.ndarray]:
+    """The rows of sorted tables one after the other, and their numbers in order."""
+    of_rows = [keys.of(table) for table in tables]
+    positions = watch.call(servers, lambda client, options: merge_order(client, of_rows, keys.order, options))
+    return joined(tables), positions
+
+
+def joined(tables: Sequence[Any]) -> Any:
+    """The rows of tables one after the other, each column in one piece."""
+    return pa.concat_tables(tables).combine_chunks()

@@ -165,7 +165,7 @@ class TableGroups(Generic[T]):
         }
         for each in asked:
             if each.column is not None:
-                _check(each, columns[each.column].type)
+                check_function(each, columns[each.column].type)
         found = self._by_group(keys, columns, asked) if rows is None else None
         firsts, made = found or self._by_sort(keys, columns, asked, rows)
         out = {name: self._library.pick(self._table, name, firsts) for name in self._names}
@@ -265,7 +265,7 @@ class TableGroups(Generic[T]):
         return np.where(is_null, -1, firsts if rows is None else rows[firsts])
 
 
-def _check(asked: Reduction, type_: Any) -> None:
+def check_function(asked: Reduction, type_: Any) -> None:
     """Refuses a function that a column of this type does not have."""
     types, held = pa.types, held_type(type_)
     if asked.function in ("sum", "mean"):

@@ -16,8 +16,8 @@ from corank._table_order import row_codes
 from corank._table_sorts import names_of, of_one_schema, order_by
 from corank._typed import ArrayOperators
 
-_OF_LEFT_ONLY = ("semi", "anti")
-HOWS = ("inner", "left", "right", "full", *_OF_LEFT_ONLY)
+OF_LEFT_ONLY = ("semi", "anti")
+HOWS = ("inner", "left", "right", "full", *OF_LEFT_ONLY)
 
 
 def null_rows(keys: Any, order: Order) -> Any:
@@ -58,11 +58,7 @@ def _codes(
 def _pairs(
     client: ArrayOperators, left: NDArray[Any], right: NDArray[Any], how: Any, most_rows: int | None
 ) -> tuple[Rows, Rows]:
-    """The rows of both sides that the result is of; -1: no row. Those of "semi" and "anti" have no right.
-
-    Raises:
-        InvalidArgument: they would be more than `most_rows`.
-    """
+    """The rows as `joined_rows` returns them, of keys as arrays for the server."""
     if how == "right":
         of_right, of_left = _pairs(client, right, left, "left", most_rows)
         return of_left, of_right
@@ -75,12 +71,14 @@ def _pairs(
             raise
         if error.rows > most_rows:
             rows = f"join_by: the result has {error.rows:,} rows, and there is room for {most_rows:,}"
-            raise InvalidArgument(f"{rows}; join fewer rows at a time", request_id=error.request_id) from None
+            refused = InvalidArgument(f"{rows}; join fewer rows at a time", request_id=error.request_id)
+            refused.reason, refused.rows = error.reason, error.rows
+            raise refused from None
         found = client.join(left, right, how, max_rows=error.rows)
-    return found if how not in _OF_LEFT_ONLY else (found, found[:0])
+    return found if how not in OF_LEFT_ONLY else (found, found[:0])
 
 
-def _key_names(on: Any, left_on: Any, right_on: Any) -> tuple[list[Any], list[Any]]:
+def key_names(on: Any, left_on: Any, right_on: Any) -> tuple[list[Any], list[Any]]:
     if on is not None:
         if left_on is not None or right_on is not None:
             raise InvalidArgument("on: is for both sides; give either on=, or left_on= and right_on=", field="on")
@@ -117,23 +115,47 @@ def join_by(
     other, right = library_of("right", right)
     if other.name != library.name:
         raise TypeError(f"right: is a table of {other.name}, left is one of {library.name}")
-    left_names, right_names = _key_names(on, left_on, right_on)
+    left_names, right_names = key_names(on, left_on, right_on)
     check_columns("on" if on is not None else "left_on", left_names, library.columns(left))
     check_columns("on" if on is not None else "right_on", right_names, library.columns(right))
     keys = [
         key_table(library, table, names, by_value=True) for table, names in ((left, left_names), (right, right_names))
     ]
     keys = of_one_schema("right_on" if on is None else "on", keys, right_names)
-    order = order_by(library, left_names, False, "last", None)
     equal = library.joins_nulls if nulls_equal is None else bool(nulls_equal)
-    names = {} if how in _OF_LEFT_ONLY else _renamed(library, left, right, right_names, suffix)
-    of_left, of_right = _pairs(client, *_codes(client, keys[0], keys[1], order, equal), how, most_rows)
-    if how in _OF_LEFT_ONLY:
+    names = {} if how in OF_LEFT_ONLY else renamed(library, left, right, right_names, suffix)
+    of_left, of_right = joined_rows(client, library, keys, how, equal, most_rows)
+    if how in OF_LEFT_ONLY:
         return library.take(left, of_left)
-    return _built(library, left, right, dict(zip(left_names, right_names)), names, of_left, of_right)
+    return built(library, left, right, dict(zip(left_names, right_names)), names, of_left, of_right)
 
 
-def _renamed(library: Library, left: Any, right: Any, right_names: Sequence[Any], suffix: str) -> dict[Any, Any]:
+def joined_rows(
+    client: ArrayOperators,
+    library: Library,
+    keys: Sequence[Any],
+    how: str,
+    nulls_equal: bool,
+    most_rows: int | None,
+) -> tuple[Rows, Rows]:
+    """The rows of both sides that the result is of; -1: no row. Those of "semi" and "anti" have no right.
+
+    Args:
+        client: the client.
+        library: what the sides are tables of.
+        keys: the keys of both sides as key tables of one schema.
+        how: a kind of join.
+        nulls_equal: whether null keys equal each other.
+        most_rows: the most rows that there may be; None: any number.
+
+    Raises:
+        InvalidArgument: they would be more; `reason` is "TOO_MANY_ROWS", and `rows` says how many.
+    """
+    order = order_by(library, keys[0].column_names, False, "last", None)
+    return _pairs(client, *_codes(client, keys[0], keys[1], order, nulls_equal), how, most_rows)
+
+
+def renamed(library: Library, left: Any, right: Any, right_names: Sequence[Any], suffix: str) -> dict[Any, Any]:
     """The columns of the right side that the result has, and their names there."""
     taken = set(library.columns(left))
     out = {}
@@ -150,7 +172,7 @@ def _renamed(library: Library, left: Any, right: Any, right_names: Sequence[Any]
     return out
 
 
-def _built(
+def built(
     library: Library,
     left: Any,
     right: Any,
@@ -159,6 +181,7 @@ def _built(
     of_left: Rows,
     of_right: Rows,
 ) -> Any:
+    """The joined table of these rows; `keys` has the right name of each left key, `names` what `renamed` returned."""
     # Keys come from the left side; rows that only the right side has are together.
     lacks_left = np.flatnonzero(of_left < 0)
     columns: dict[Any, Any] = {}

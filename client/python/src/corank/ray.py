@@ -1,8 +1,10 @@
-"""Sorts and merges data sets of Ray by corank servers.
+"""Sorts, merges, groups and joins data sets of Ray by corank servers.
 
     import corank.ray
 
     ordered = corank.ray.sort(ds, key="time")
+    totals = corank.ray.group_by(ds, "city").agg(("amount", "sum"))
+    both = corank.ray.join(sales, cities, on="city")
 
 Ray carries the rows between tasks, keeps them in its object store and spills them; the servers compare keys. Needs
 ray[data] 2.60 or newer.
@@ -10,7 +12,6 @@ ray[data] 2.60 or newer.
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Sequence
 from typing import Any, Callable, Literal
@@ -18,23 +19,27 @@ from typing import Any, Callable, Literal
 import pyarrow as pa
 import ray
 import ray.data
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from corank import _ray_groups as groups
+from corank import _ray_joins as joins
 from corank import _ray_tasks as tasks
-from corank._errors import Aborted, DeadlineExceeded, ResourceExhausted, Unavailable
+from corank import _table_joins as table_joins
+from corank._errors import InvalidArgument
+from corank._frames import check_columns
 from corank._key_digits import Order, order_of
-from corank._partitioning import MERGE_BYTES, SAMPLES, Plan, merge_levels, plan_of
-from corank._ray_servers import Servers, servers_of
-from corank._ray_tasks import StageTime
+from corank._partials import Aggregates
+from corank._partitioning import Plan
+from corank._ray_run import Call, Run
+from corank._ray_servers import servers_of
+from corank._ray_tasks import Keys, StageTime
+from corank._table_groups import Reduction, reductions
 
-__all__ = ["StageTime", "merge", "sort"]
+__all__ = ["Groups", "StageTime", "group_by", "join", "merge", "sort"]
 
-_RETRIES = 5
-_ROUNDS_IN_FLIGHT = 2
-_SHARES = 4
-"""A merge takes at most this part of the object store that is there for each core of its node."""
-RESOURCE = "corank"
-"""If nodes of the cluster have this custom resource, each task that calls a server takes 1 of it."""
+JoinHow = Literal["inner", "left", "right", "full", "semi", "anti"]
+OnStats = Callable[[list[StageTime]], object]
+_RESULT_SHARES = 4
+"""The result of one join may have this many times the bytes that a merge takes."""
 
 
 def sort(
@@ -45,7 +50,7 @@ def sort(
     partitions: int | None = None,
     servers: str | Sequence[str] = "local",
     deadline: float | None = None,
-    on_stats: Callable[[list[StageTime]], object] | None = None,
+    on_stats: OnStats | None = None,
 ) -> ray.data.Dataset:
     """Sorts the rows of a data set by one or more columns. Stable in both directions.
 
@@ -73,8 +78,8 @@ def sort(
         CorankError: a server failed, and went on to fail when Ray tried again.
     """
     order = order_of(key, descending, nulls)
-    found = servers_of(servers, _name(), deadline)
-    return _sorted(ds.to_arrow_refs(), order, partitions, found, False, on_stats) or ds.materialize()
+    options = _Options(partitions, servers, deadline, on_stats)
+    return options.run(lambda run: _sorted(run, ds.to_arrow_refs(), order, options, False)) or ds.materialize()
 
 
 def merge(
@@ -85,7 +90,7 @@ def merge(
     partitions: int | None = None,
     servers: str | Sequence[str] = "local",
     deadline: float | None = None,
-    on_stats: Callable[[list[StageTime]], object] | None = None,
+    on_stats: OnStats | None = None,
 ) -> ray.data.Dataset:
     """Merges data sets that are sorted, without sorting them again. Rows of an earlier one come first among equals.
 
@@ -109,172 +114,303 @@ def merge(
     given = list(datasets)
     if not given:
         raise ValueError("datasets: needs one or more to merge")
-    found = servers_of(servers, _name(), deadline)
+    options = _Options(partitions, servers, deadline, on_stats)
     refs = [ref for ds in given for ref in ds.to_arrow_refs()]
-    return _sorted(refs, order, partitions, found, True, on_stats) or given[0].materialize()
+    return options.run(lambda run: _sorted(run, refs, order, options, True)) or given[0].materialize()
 
 
-def _name() -> str:
-    return f"corank-server-{uuid.uuid4().hex[:12]}"
+def group_by(
+    ds: ray.data.Dataset,
+    key: str | Sequence[str],
+    descending: bool | Sequence[bool] = False,
+    nulls: Literal["first", "last"] = "last",
+    drop_nulls: bool = False,
+    partitions: int | None = None,
+    servers: str | Sequence[str] = "local",
+    deadline: float | None = None,
+    on_stats: OnStats | None = None,
+) -> Groups:
+    """Groups the rows of a data set by equal keys. The work comes with `agg` of what it returns.
+
+    Null keys equal each other, and so do NaNs. Each block is reduced before its rows travel.
+
+    Args:
+        ds: the data set.
+        key: as for `sort`.
+        descending: the order of the groups, as for `sort`.
+        nulls: as for `sort`.
+        drop_nulls: leave out rows with a null key.
+        partitions: the number of blocks of the result, fewer if there are fewer groups. None: as many as `ds` has, but
+            fewer where a sample of the rows has few keys.
+        servers: as for `sort`.
+        deadline: as for `sort`, for each call of `agg`.
+        on_stats: as for `sort`.
+
+    Returns:
+        Groups, whose `agg` reduces each of them to a row.
+
+    Examples:
+        >>> corank.ray.group_by(ds, "city").agg(("amount", "sum"), rows="count")  # doctest: +SKIP
+    """
+    return Groups(ds, order_of(key, descending, nulls), drop_nulls, _Options(partitions, servers, deadline, on_stats))
 
 
-def _sorted(
-    refs: list[Any],
-    order: Order,
-    partitions: int | None,
-    servers: Servers,
+class Groups:
+    """Rows of a data set with equal keys; `agg` reduces them. Made by `group_by`."""
+
+    def __init__(self, ds: ray.data.Dataset, order: Order, drop_nulls: bool, options: _Options) -> None:
+        self._ds, self._order, self._drops, self._options = ds, order, bool(drop_nulls), options
+
+    def __repr__(self) -> str:
+        return f"Groups({', '.join(map(repr, self._order.keys))})"
+
+    def agg(self, *reduced: Any, **named: Any) -> ray.data.Dataset:
+        """Reduces each group to one row.
+
+        Args:
+            *reduced: pairs (column, function), whose results are called COLUMN_FUNCTION, or "count".
+            **named: the same, with the name of the result: `total=("amount", "sum")`, `rows="count"`.
+
+        The functions are those of `Client.group_by`: "count", "sum", "mean", "min", "max", "first" and "last", which
+        leave nulls out; "count" alone counts rows. "first" and "last" go by the order of the rows in the data set.
+
+        Returns:
+            A materialized data set with the key columns and one column for each function, a row for each group, in the
+            order of the keys.
+
+        Raises:
+            InvalidArgument: a column or a function is not known, two results have one name, or a sum of integers does
+                not fit in 64 bits.
+            TypeError: a column has no sum or no order.
+        """
+        asked = reductions(reduced, named)
+        made = self._options.run(lambda run: _grouped(run, self._ds, self._order, self._drops, asked, self._options))
+        return made or self._ds.materialize()
+
+
+def join(
+    left: ray.data.Dataset,
+    right: ray.data.Dataset,
+    on: str | Sequence[str] | None = None,
+    how: JoinHow = "inner",
+    left_on: str | Sequence[str] | None = None,
+    right_on: str | Sequence[str] | None = None,
+    suffix: str = "_right",
+    nulls_equal: bool = False,
+    partitions: int | None = None,
+    servers: str | Sequence[str] = "local",
+    deadline: float | None = None,
+    on_stats: OnStats | None = None,
+) -> ray.data.Dataset:
+    """Joins two data sets by equal keys.
+
+    Args:
+        left: a data set.
+        right: another one.
+        on: the key column or columns, of the types that `sort` takes, if their names are the same on both sides.
+        how: "inner": pairs of rows with equal keys; "left": also rows of the left without a match, with nulls for the
+            right; "right": the reverse; "full": both; "semi": rows of the left that have a match, once each; "anti":
+            rows of the left that have none.
+        left_on: the keys of the left side, in place of `on`.
+        right_on: the keys of the right side, as many.
+        suffix: what the names of columns of the right get that are also names of the left.
+        nulls_equal: whether null keys equal each other. NaN equals NaN.
+        partitions: the number of blocks of the result; None: as many as the side with more blocks has.
+        servers: as for `sort`.
+        deadline: as for `sort`.
+        on_stats: as for `sort`.
+
+    Returns:
+        A materialized data set: the columns of the left, and then those of the right but for the keys. Rows come in the
+        order of the keys, nulls last. Where rows of the left have one key, they keep the order of the data set, and so
+        do the rows of the right for each of them; with "right" it is the reverse.
+
+    Raises:
+        InvalidArgument: a key is no column, two columns of the result would have one name, or a partition of the result
+            has too many rows.
+        TypeError: keys are of types that do not compare.
+        ValueError: a data set has no columns.
+
+    Examples:
+        >>> corank.ray.join(sales, cities, on="city", how="left")  # doctest: +SKIP
+    """
+    if how not in table_joins.HOWS:
+        raise InvalidArgument(f"how: {how!r} is none of {', '.join(map(repr, table_joins.HOWS))}", field="how")
+    names = table_joins.key_names(on, left_on, right_on)
+    orders = [order_of(each, False, "last") for each in names]
+    arguments = ("on", "on") if on is not None else ("left_on", "right_on")
+    options = _Options(partitions, servers, deadline, on_stats)
+
+    return options.run(
+        lambda run: _joined(run, left, right, orders, arguments, how, suffix, bool(nulls_equal), options)
+    )
+
+
+class _Options:
+    """The options that all operations have."""
+
+    def __init__(
+        self,
+        partitions: int | None,
+        servers: str | Sequence[str],
+        deadline: float | None,
+        on_stats: OnStats | None,
+    ) -> None:
+        if partitions is not None and (isinstance(partitions, bool) or int(partitions) < 1):
+            raise ValueError(f"partitions: {partitions!r}; pass 1 or more, or None")
+        self._partitions = None if partitions is None else int(partitions)
+        self._servers, self._deadline, self._on_stats = servers, deadline, on_stats
+        servers_of(servers, "", deadline)  # refuses what is wrong before there is work
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the caller left the number of partitions open."""
+        return self._partitions is None
+
+    def partitions(self, blocks: int) -> int:
+        """The partitions that the caller asked for; by default, as many as there are blocks."""
+        return max(1, blocks) if self._partitions is None else self._partitions
+
+    def run(self, work: Callable[[Run], ray.data.Dataset | None]) -> Any:
+        """The result of `work`, which has servers to call; None: what it returned."""
+        servers = servers_of(self._servers, f"corank-server-{uuid.uuid4().hex[:12]}", self._deadline)
+        run = Run(servers)
+        handles = servers.start()
+        try:
+            made = work(run)
+            if made is not None and self._on_stats is not None:
+                self._on_stats(run.times)
+            return made
+        except ray.exceptions.RayTaskError as error:
+            run.cancel()
+            raise error.cause if isinstance(error.cause, Exception) else error from error
+        except BaseException:
+            run.cancel()
+            raise
+        finally:
+            for handle in handles:
+                ray.kill(handle)
+
+
+def _schema_of(samples: Sequence[tasks.Sample]) -> Any:
+    """The schema that all blocks have in common; None: no block has columns."""
+    schemas = [each.schema for each in samples if each.schema is not None]
+    return pa.unify_schemas(schemas, promote_options="permissive") if schemas else None
+
+
+def _key_schema(schema: Any, order: Order) -> Any:
+    return pa.schema([schema.field(name) for name in order.keys])
+
+
+def _sorted(run: Run, refs: list[Any], order: Order, options: _Options, is_sorted: bool) -> ray.data.Dataset | None:
+    """The rows in order; None: there are none."""
+    partitions = options.partitions(len(refs))
+    samples = run.samples(refs, partitions, order)
+    schema = _schema_of(samples)
+    if schema is None or not any(each.block_rows for each in samples):
+        return None
+    keys = Keys(order, _key_schema(schema, order))
+    limits = run.result(tasks.boundaries, [samples, keys, partitions, run.servers])
+    plan = run.plan(len(refs), partitions, sum(each.nbytes for each in samples))
+    runs = _runs(run, refs, schema, keys, limits, plan, is_sorted, True)
+    return ray.data.from_arrow_refs([each for (each,) in run.reduced(runs, _merging(run, keys))])
+
+
+def _runs(
+    run: Run,
+    refs: Sequence[Any],
+    schema: Any,
+    keys: Keys,
+    limits: Any,
+    plan: Plan,
     is_sorted: bool,
-    on_stats: Callable[[list[StageTime]], object] | None,
+    is_split: bool,
+) -> list[list[Any]]:
+    """The sorted runs of each partition; `is_sorted` and `is_split` as for `cut_block`."""
+    return run.rounds(
+        refs,
+        plan,
+        lambda ref, number: (
+            tasks.cut_block,
+            [ref, number, schema, limits, plan.groups, keys, is_sorted, is_split, run.servers],
+        ),
+        lambda group, pieces: (tasks.merge_group, [keys, run.servers, *pieces]),
+    )
+
+
+def _merging(run: Run, keys: Keys) -> Callable[[Sequence[Any], bool], Call]:
+    return lambda runs, is_last: (tasks.merge_runs, [keys, run.servers, *runs])
+
+
+def _grouped(
+    run: Run, ds: ray.data.Dataset, order: Order, drops_nulls: bool, asked: Sequence[Reduction], options: _Options
 ) -> ray.data.Dataset | None:
-    """The blocks in order; None: there are no rows."""
-    if partitions is not None and (isinstance(partitions, bool) or int(partitions) < 1):
-        raise ValueError(f"partitions: {partitions!r}; pass 1 or more, or None")
-    run = _Run(order, servers, is_sorted)
-    handles = servers.start()
-    try:
-        blocks = run.sort(refs, len(refs) if partitions is None else int(partitions))
-        if blocks is None:
-            return None
-        made = ray.data.from_arrow_refs(blocks)
-        if on_stats is not None:
-            on_stats(run.times)
-        return made
-    except ray.exceptions.RayTaskError as error:
-        run.cancel()
-        raise error.cause if isinstance(error.cause, Exception) else error from error
-    except BaseException:
-        run.cancel()
-        raise
-    finally:
-        for handle in handles:
-            ray.kill(handle)
+    """A row for each group; None: the data set has no columns."""
+    refs = ds.to_arrow_refs()
+    wanted = options.partitions(len(refs))
+    samples = run.samples(refs, wanted, order)
+    schema = _schema_of(samples)
+    if schema is None:
+        return None
+    aggregates = Aggregates(schema, order, drops_nulls, asked)
+    rows = sum(each.block_rows for each in samples)
+    if rows == 0:
+        return ray.data.from_arrow(aggregates.result_schema.empty_table())
+    keys = Keys(order, _key_schema(schema, order))
+    limits = run.result(groups.group_boundaries, [samples, keys, wanted, options.is_default, run.servers])
+    partitions = len(ray.get(limits).rows) + 1
+    # A partial result may be larger than a row.
+    plan = run.plan(len(refs), partitions, sum(each.nbytes for each in samples) + rows * aggregates.row_bytes)
+    is_last = len(plan.rounds) == 1
+    runs = run.rounds(
+        refs,
+        plan,
+        lambda ref, number: (groups.group_block, [ref, schema, limits, plan.groups, aggregates, run.servers]),
+        lambda group, pieces: (groups.combine_group, [group, limits, aggregates, run.servers, is_last, *pieces]),
+    )
+    blocks = run.reduced(runs, lambda runs, is_last: (groups.combine_runs, [aggregates, run.servers, is_last, *runs]))
+    return ray.data.from_arrow_refs([each for (each,) in blocks])
 
 
-class _Run:
-    """One sort on the cluster."""
-
-    def __init__(self, order: Order, servers: Servers, is_sorted: bool) -> None:
-        self._order, self._servers, self._is_sorted = order, servers, is_sorted
-        self._pending: set[Any] = set()
-        self.times: list[StageTime] = []
-        total = ray.cluster_resources()
-        alive = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) > 0]
-        self._cores = max(1, int(total.get("CPU", 1)))
-        self._nodes = sorted(node["NodeID"] for node in alive)
-        # The inputs and results of the tasks that run at the same time must fit into the object store of their node.
-        stores = [
-            node["Resources"].get("object_store_memory", math.inf) / max(1, node["Resources"]["CPU"]) for node in alive
-        ]
-        self._merge_bytes = min([MERGE_BYTES, *(store / _SHARES for store in stores)])
-        self._resources = {RESOURCE: 1} if total.get(RESOURCE, 0) >= 1 else None
-
-    def _start(
-        self, task: Any, arguments: Sequence[Any], results: int, calls: bool = True, at: int | None = None
-    ) -> Any:
-        """Starts a task of so many results and its StageTime."""
-        options: dict[str, Any] = {
-            "num_returns": results + 1,
-            "max_retries": _RETRIES,
-            "retry_exceptions": [Unavailable, Aborted, ResourceExhausted, ray.exceptions.RayActorError],
-        }
-        if calls and self._resources:
-            options["resources"] = self._resources
-        if at is not None and len(self._nodes) > 1:
-            node = self._nodes[at % len(self._nodes)]
-            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node, soft=True)
-        made = ray.remote(task).options(**options).remote(*arguments)
-        self._pending.add(made[-1])
-        return made
-
-    def _wait(self, refs: Sequence[Any]) -> None:
-        """Waits until tasks have ended; raises what one of them raised as soon as it did."""
-        left = self._pending.intersection(refs)
-        while left:
-            limit = self._servers.options().get("deadline")
-            ready, _ = ray.wait(list(self._pending), num_returns=1, timeout=limit, fetch_local=False)
-            if not ready:
-                raise DeadlineExceeded(
-                    "deadline: the sort took longer; raise deadline=, or give the cluster more workers"
-                )
-            for ref in ready:
-                self.times.append(ray.get(ref))
-                self._pending.discard(ref)
-                left.discard(ref)
-
-    def cancel(self) -> None:
-        """Has Ray forget the tasks that have not ended."""
-        for ref in self._pending:
-            ray.cancel(ref)
-        self._pending.clear()
-
-    def sort(self, refs: list[Any], partitions: int) -> list[Any] | None:
-        samples = self._samples(refs, partitions)
-        schemas = [each.schema for each in samples if each.schema is not None]
-        if not schemas:
-            return None
-        schema = pa.unify_schemas(schemas, promote_options="permissive")
-        total, nbytes = sum(each.block_rows for each in samples), sum(each.nbytes for each in samples)
-        if total == 0:
-            return None
-        limits, ended = self._start(tasks.boundaries, [samples, schema, partitions, self._order, self._servers], 1)
-        self._wait([ended])
-        plan = plan_of(len(refs), partitions, self._cores, nbytes / len(refs), self._merge_bytes)
-        return self._rows(refs, schema, limits, plan)
-
-    def _samples(self, refs: list[Any], partitions: int) -> list[tasks.Sample]:
-        if not refs:
-            return []
-        wanted = -(-SAMPLES * partitions // len(refs))
-        started = [
-            self._start(tasks.sample, [ref, number, wanted, self._order], 1, calls=False)
-            for number, ref in enumerate(refs)
-        ]
-        self._wait([ended for _, ended in started])
-        return list(ray.get([found for found, _ in started]))
-
-    def _rows(self, refs: list[Any], schema: Any, limits: Any, plan: Plan) -> list[Any]:
-        """Maps and merges in rounds, then reduces."""
-        runs: list[list[Any]] = [[] for _ in range(plan.groups[-1].stop)]
-        merging: list[list[Any]] = []
-        for blocks in plan.rounds:
-            if len(merging) >= _ROUNDS_IN_FLIGHT:
-                self._wait(merging.pop(0))
-            merging.append(self._round(refs, blocks, schema, limits, plan, runs))
-        for ends in merging:
-            self._wait(ends)
-        return self._reduced(runs)
-
-    def _round(
-        self, refs: list[Any], blocks: range, schema: Any, limits: Any, plan: Plan, runs: list[list[Any]]
-    ) -> list[Any]:
-        """Starts the tasks of a round; what ends with its merges."""
-        pieces = []
-        for number in blocks:
-            arguments = [refs[number], number, schema, limits, plan.groups, self._order, self._is_sorted, self._servers]
-            pieces.append(self._start(tasks.cut_block, arguments, len(plan.groups)))
-        ended = [made[-1] for made in pieces]
-        for at, group in enumerate(plan.groups):
-            arguments = [len(group), self._order, self._servers, *(made[at] for made in pieces)]
-            made = self._start(tasks.merge_group, arguments, len(group), at=at)
-            for partition, run in zip(group, made):
-                runs[partition].append(run)
-            ended.append(made[-1])
-        return ended
-
-    def _reduced(self, runs: list[list[Any]]) -> list[Any]:
-        """Merges the runs of each partition, one from each round."""
-        for level in merge_levels(len(runs[0])):
-            ended = []
-            for at, of_partition in enumerate(runs):
-                merged = []
-                for part in level:
-                    if len(part) == 1:
-                        merged.append(of_partition[part.start])
-                        continue
-                    arguments = [self._order, self._servers, *of_partition[part.start : part.stop]]
-                    made, end = self._start(tasks.merge_runs, arguments, 1)
-                    merged.append(made)
-                    ended.append(end)
-                runs[at] = merged
-            self._wait(ended)
-        return [each for (each,) in runs]
+def _joined(
+    run: Run,
+    left: ray.data.Dataset,
+    right: ray.data.Dataset,
+    orders: Sequence[Order],
+    arguments: Sequence[str],
+    how: str,
+    suffix: str,
+    nulls_equal: bool,
+    options: _Options,
+) -> ray.data.Dataset:
+    """The rows of the result; `arguments` name the keys of each side."""
+    refs = [ds.to_arrow_refs() for ds in (left, right)]
+    partitions = options.partitions(max(map(len, refs)))
+    samples = [run.samples(each, partitions, order) for each, order in zip(refs, orders)]
+    schemas = [_schema_of(each) for each in samples]
+    for name, schema, argument, order in zip(("left", "right"), schemas, arguments, orders):
+        if schema is None:
+            raise ValueError(f"{name}: the data set has no columns; make it from a table with a schema")
+        check_columns(argument, order.keys, schema.names)
+    most_bytes = run.merge_bytes * _RESULT_SHARES
+    keys = orders[0].keys, orders[1].keys
+    spec = joins.joining(schemas[0], schemas[1], *keys, arguments[1], how, suffix, nulls_equal, most_bytes)
+    if not any(each.block_rows for of_side in samples for each in of_side):
+        return ray.data.from_arrow(spec.schema.empty_table())
+    by_owner = (1, 0) if how == "right" else (0, 1)
+    limits = run.result(joins.join_boundaries, [*(samples[side] for side in by_owner), partitions, spec, run.servers])
+    runs = []
+    for side, of_keys in enumerate((spec.left, spec.right)):
+        plan = run.plan(len(refs[side]), partitions, sum(each.nbytes for each in samples[side]))
+        runs.append(_runs(run, refs[side], schemas[side], of_keys, limits, plan, False, side == by_owner[0]))
+        runs[side] = run.reduced(runs[side], _merging(run, of_keys), leaves_last=True)
+    started = [
+        run.start(
+            joins.join_partition,
+            [at, partitions, limits, spec, run.servers, len(of_left), *of_left, *of_right],
+            1,
+        )
+        for at, (of_left, of_right) in enumerate(zip(*runs))
+    ]
+    run.wait([ended for _, ended in started])
+    return ray.data.from_arrow_refs([block for block, _ in started])

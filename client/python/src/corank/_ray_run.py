@@ -1,0 +1,168 @@
+"""The driver of a distributed operation: it starts tasks, waits for them and notes what they took."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Callable
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from corank import _ray_tasks as tasks
+from corank._errors import Aborted, DeadlineExceeded, ResourceExhausted, Unavailable
+from corank._key_digits import Order
+from corank._partitioning import MERGE_BYTES, SAMPLES, Plan, merge_levels, plan_of
+from corank._ray_servers import LATE, Servers
+from corank._ray_tasks import StageTime
+
+_RETRIES = 5
+_ROUNDS_IN_FLIGHT = 2
+_SHARES = 4
+"""A merge takes at most this part of the object store that is there for each core of its node."""
+RESOURCE = "corank"
+"""If nodes of the cluster have this custom resource, each task that calls a server takes 1 of it."""
+
+Call = tuple[Any, Sequence[Any]]
+"""A task and its arguments."""
+
+
+class Run:
+    """One operation on the cluster."""
+
+    def __init__(self, servers: Servers) -> None:
+        self.servers = servers
+        self._pending: set[Any] = set()
+        self.times: list[StageTime] = []
+        total = ray.cluster_resources()
+        alive = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) > 0]
+        self._cores = max(1, int(total.get("CPU", 1)))
+        self._nodes = sorted(node["NodeID"] for node in alive)
+        # The inputs and results of the tasks that run at the same time must fit into the object store of their node.
+        stores = [
+            node["Resources"].get("object_store_memory", math.inf) / max(1, node["Resources"]["CPU"]) for node in alive
+        ]
+        self.merge_bytes = int(min([MERGE_BYTES, *(store / _SHARES for store in stores)]))
+        self._resources = {RESOURCE: 1} if total.get(RESOURCE, 0) >= 1 else None
+
+    def start(
+        self, task: Any, arguments: Sequence[Any], results: int, calls: bool = True, at: int | None = None
+    ) -> Any:
+        """Starts a task of so many results and its StageTime."""
+        options: dict[str, Any] = {
+            "num_returns": results + 1,
+            "max_retries": _RETRIES,
+            "retry_exceptions": [Unavailable, Aborted, ResourceExhausted, ray.exceptions.RayActorError],
+        }
+        if calls and self._resources:
+            options["resources"] = self._resources
+        if at is not None and len(self._nodes) > 1:
+            node = self._nodes[at % len(self._nodes)]
+            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node, soft=True)
+        made = ray.remote(task).options(**options).remote(*arguments)
+        self._pending.add(made[-1])
+        return made
+
+    def wait(self, refs: Sequence[Any]) -> None:
+        """Waits until tasks have ended; raises what one of them raised as soon as it did."""
+        left = self._pending.intersection(refs)
+        while left:
+            limit = self.servers.options().get("deadline")
+            ready, _ = ray.wait(list(self._pending), num_returns=1, timeout=limit, fetch_local=False)
+            if not ready:
+                raise DeadlineExceeded(LATE)
+            for ref in ready:
+                self.times.append(ray.get(ref))
+                self._pending.discard(ref)
+                left.discard(ref)
+
+    def cancel(self) -> None:
+        """Has Ray forget the tasks that have not ended."""
+        for ref in self._pending:
+            ray.cancel(ref)
+        self._pending.clear()
+
+    def result(self, task: Any, arguments: Sequence[Any]) -> Any:
+        """The only result of a task, which has ended."""
+        made, ended = self.start(task, arguments, 1)
+        self.wait([ended])
+        return made
+
+    def samples(self, refs: Sequence[Any], partitions: int, order: Order) -> list[tasks.Sample]:
+        """A sample of each block, enough for so many partitions."""
+        if not refs:
+            return []
+        wanted = -(-SAMPLES * partitions // len(refs))
+        started = [
+            self.start(tasks.sample, [ref, number, wanted, order], 1, calls=False) for number, ref in enumerate(refs)
+        ]
+        self.wait([ended for _, ended in started])
+        return list(ray.get([found for found, _ in started]))
+
+    def plan(self, blocks: int, partitions: int, nbytes: float) -> Plan:
+        """The rounds of so many blocks of so many bytes in all."""
+        return plan_of(blocks, partitions, self._cores, nbytes / blocks, self.merge_bytes)
+
+    def rounds(
+        self,
+        refs: Sequence[Any],
+        plan: Plan,
+        cut: Callable[[Any, int], Call],
+        merge: Callable[[range, Sequence[Any]], Call],
+    ) -> list[list[Any]]:
+        """Cuts blocks and merges their pieces, round by round.
+
+        Args:
+            refs: the blocks.
+            plan: the rounds, and the groups of partitions.
+            cut: the task that cuts a block, of this number, into a piece for each group.
+            merge: the task that merges pieces of a group, in the order of their blocks, into a run for each of its
+                partitions.
+
+        Returns:
+            The runs of each partition, one from each round.
+        """
+        runs: list[list[Any]] = [[] for _ in range(plan.groups[-1].stop)]
+        merging: list[list[Any]] = []
+        for blocks in plan.rounds:
+            if len(merging) >= _ROUNDS_IN_FLIGHT:
+                self.wait(merging.pop(0))
+            pieces = [self.start(*cut(refs[number], number), len(plan.groups)) for number in blocks]
+            ended = [made[-1] for made in pieces]
+            for at, group in enumerate(plan.groups):
+                made = self.start(*merge(group, [each[at] for each in pieces]), len(group), at=at)
+                for partition, run in zip(group, made):
+                    runs[partition].append(run)
+                ended.append(made[-1])
+            merging.append(ended)
+        for ends in merging:
+            self.wait(ends)
+        return runs
+
+    def reduced(
+        self, runs: list[list[Any]], merge: Callable[[Sequence[Any], bool], Call], leaves_last: bool = False
+    ) -> list[list[Any]]:
+        """Merges the runs of each partition, level by level.
+
+        Args:
+            runs: the runs of each partition, as many for each.
+            merge: the task that merges runs into one, and is told whether this is the last level.
+            leaves_last: leave out the last level, so that up to MOST_RUNS runs of each partition are left.
+        """
+        levels = merge_levels(len(runs[0]))
+        for number, level in enumerate(levels[:-1] if leaves_last else levels):
+            ended, out = [], []
+            for of_partition in runs:
+                merged = []
+                for part in level:
+                    if len(part) == 1:
+                        merged.append(of_partition[part.start])
+                        continue
+                    call = merge(of_partition[part.start : part.stop], number + 1 == len(levels))
+                    made, end = self.start(*call, 1)
+                    merged.append(made)
+                    ended.append(end)
+                out.append(merged)
+            runs = out
+            self.wait(ended)
+        return runs
