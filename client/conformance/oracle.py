@@ -230,7 +230,7 @@ def compared(elements: Array, comparison: str, threshold: bytes) -> list[bool]:
 
 
 def parted(selected: Sequence[bool]) -> tuple[list[int], list[int]]:
-    """The positions of the selected elements, and those of the others."""
+    """Returns the positions of the selected elements and the positions of the others."""
     every = range(len(selected))
     return [at for at in every if selected[at]], [at for at in every if not selected[at]]
 

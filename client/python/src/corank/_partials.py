@@ -145,7 +145,7 @@ class Aggregates:
         return self._normal(found)
 
     def combined(self, client: ArrayOperators, tables: Sequence[Any]) -> Any:
-        """The partial results of all tables from those of each."""
+        """Combines the partial results of several tables into one table of partial results."""
         table = pa.concat_tables([self.schema.empty_table(), *tables]).unify_dictionaries().combine_chunks()
         if table.num_rows == 0:
             return table

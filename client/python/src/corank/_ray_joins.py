@@ -26,7 +26,7 @@ from corank._table_sorts import calls_of, of_one_schema
 
 
 class Joining(NamedTuple):
-    """What is joined, and how."""
+    """A planned join: the keys of both sides, the kind of join, and the columns of its result."""
 
     left: Keys
     right: Keys
@@ -41,7 +41,7 @@ class Joining(NamedTuple):
 
     @property
     def owner(self) -> Keys:
-        """The side each row of which lies in one partition."""
+        """The side whose rows each lie in exactly one partition."""
         return self.right if self.how == "right" else self.left
 
     @property
@@ -186,7 +186,7 @@ def _full(
     limits: Boundaries,
     servers: Servers,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of a full join in the order of their keys, without those that only the next partition shows."""
+    """Sorts the rows of a full join by key, and drops the rows that the next partition returns."""
     of_left, of_right = rows
     is_alone = of_left < 0
     order = _rising(keys[0].column_names)

@@ -171,8 +171,8 @@ class Groups:
             *reduced: pairs (column, function), whose results are called COLUMN_FUNCTION, or "count".
             **named: the same, with the name of the result: `total=("amount", "sum")`, `rows="count"`.
 
-        The functions are those of `Client.group_by`: "count", "sum", "mean", "min", "max", "first" and "last", which
-        leave nulls out; "count" alone counts rows. "first" and "last" go by the order of the rows in the data set.
+        A function is "count", "sum", "mean", "min", "max", "first" or "last", as in `Client.group_by`. Functions of a
+        column ignore nulls; "count" without a column counts rows. "first" and "last" follow the order of the data set.
 
         Returns:
             A materialized data set with the key columns and one column for each function, a row for each group, in the
@@ -221,9 +221,9 @@ def join(
         on_stats: as for `sort`.
 
     Returns:
-        A materialized data set: the columns of the left, and then those of the right but for the keys. Rows come in the
-        order of the keys, nulls last. Where rows of the left have one key, they keep the order of the data set, and so
-        do the rows of the right for each of them; with "right" it is the reverse.
+        A materialized data set. It has all columns of the left side, then the columns of the right side except its
+        keys. Rows are sorted by key, nulls last. Left rows with equal keys keep the order of their data set, and so do
+        the right rows that match one left row. With "right" the sides change roles.
 
     Raises:
         InvalidArgument: a key is no column, two columns of the result would have one name, or a partition of the result
