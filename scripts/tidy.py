@@ -215,8 +215,8 @@ def run_tidy(file: Path, *rest: str) -> str:
 
 def check(build: Path, group: list[Unit]) -> list[tuple[Unit, str]]:
     """The findings in units that are read together. Where that fails, each half is read on its own."""
-    if len(group) == 1:
-        found = run_tidy(group[0].file, "-p", str(build))
+    if len(group) == 1:  # not by the build's own command, which may name a precompiled header of GCC
+        found = run_tidy(group[0].file, "--", *group[0].flags)
         return [(group[0], found)] if found else []
     text = "".join(
         f'#include "{source}"  // NOLINT(bugprone-suspicious-include)\n' for unit in group for source in unit.sources
