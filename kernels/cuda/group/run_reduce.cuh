@@ -20,33 +20,9 @@
 #include "kernels/cuda/group/compact.cuh"
 #include "kernels/cuda/group/group_reduce.h"
 #include "kernels/cuda/group/group_tuning.h"
+#include "kernels/cuda/group/tile_sums.cuh"
 
 namespace corank::cuda {
-
-/// The value after shuffle(word) of each of its words. T has whole words, or less than one.
-template <typename T, typename Shuffle>
-__device__ __forceinline__ T ShuffleWords(T value, const Shuffle& shuffle) {
-  if constexpr (sizeof(T) < 4) {
-    return static_cast<T>(shuffle(static_cast<uint32_t>(value)));
-  } else {
-    uint32_t words[sizeof(T) / 4];
-    memcpy(words, &value, sizeof(T));
-#pragma unroll
-    for (uint32_t& word : words) word = shuffle(word);
-    memcpy(&value, words, sizeof(T));
-    return value;
-  }
-}
-
-/// A value of the lane `step` lanes on, and `step` lanes back.
-template <typename T>
-__device__ __forceinline__ T ShuffleDown(T value, int step) {
-  return ShuffleWords(value, [=](uint32_t word) { return __shfl_down_sync(~0u, word, step); });
-}
-template <typename T>
-__device__ __forceinline__ T ShuffleUp(T value, int step) {
-  return ShuffleWords(value, [=](uint32_t word) { return __shfl_up_sync(~0u, word, step); });
-}
 
 template <typename Op>
 using NodeOf = RunNode<typename Op::Sum>;
@@ -91,10 +67,6 @@ struct RunResults {
   }
 };
 
-/// The place of element i of a tile in shared memory: one more for each thread keeps its neighbours out of its bank.
-__device__ __forceinline__ int Spread(int i) { return i + i / GroupTuning::kRunItems; }
-inline constexpr int kSpreadTile = GroupTuning::kRunTile + GroupTuning::kThreads;
-
 /// Loads this thread's consecutive values of a tile, those from n on as 0, coalesced through s_values.
 template <typename Value>
 __device__ __forceinline__ void LoadValues(const Value* values, int n, Value* s_values,
@@ -124,12 +96,12 @@ __device__ __forceinline__ T ScanBlock(T own, T* s_sums) {
 #pragma unroll
   for (int step = 1; step < 32; step *= 2) {
     const T other = ShuffleUp(sum, step);
-    if (lane >= step) sum += other;
+    if (lane >= step) sum = sum + other;
   }
   if (lane == 31) s_sums[warp] = sum;
   __syncthreads();
-  sum -= own;
-  for (int i = 0; i < warp; ++i) sum += s_sums[i];
+  sum = sum - own;
+  for (int i = 0; i < warp; ++i) sum = sum + s_sums[i];
   return sum;
 }
 
@@ -207,43 +179,41 @@ __global__ void __launch_bounds__(GroupTuning::kThreads)
                        const uint32_t* head_bits, const int64_t* runs_before, NodeOf<Op>* nodes) {
   using Tuning = GroupTuning;
   using Value = typename Op::Value;
-  using Sum = typename Op::Sum;
+  using Sum = decltype(TileSumOf(Value{}));
   constexpr int kItems = Tuning::kRunItems;
-  // The values, and then, of each head, the sum of the values before it.
-  static_assert(sizeof(Sum) >= sizeof(Value), "room for both");
-  __shared__ alignas(16) unsigned char s_bytes[sizeof(Sum) * kSpreadTile];
+  __shared__ union {
+    Value values[kSpreadTile];
+    TileSums<Sum> before;  // of each head, the sum of the values before it
+  } s_tile;
   __shared__ int s_heads[Tuning::kWarps];
   __shared__ Sum s_sums[Tuning::kWarps];
-  auto* const s_before = reinterpret_cast<Sum*>(s_bytes);
-  const Op& op = results.op;
   const int64_t tile = blockIdx.x, base = tile * Tuning::kRunTile;
   const int thread = static_cast<int>(threadIdx.x);
   const uint32_t heads = OwnHeads(head_bits, tile);
   Value own[kItems];
-  LoadValues(values + base, static_cast<int>(min(int64_t{Tuning::kRunTile}, count - base)),
-             reinterpret_cast<Value*>(s_bytes), own);
-  Sum own_sum = op.Identity();
+  LoadValues(values + base, static_cast<int>(min(int64_t{Tuning::kRunTile}, count - base)), s_tile.values, own);
+  Sum own_sum = TileSumOf(own[0]);
 #pragma unroll
-  for (int i = 0; i < kItems; ++i) own_sum = op.Add(own_sum, op.FromValue(own[i]));
+  for (int i = 1; i < kItems; ++i) own_sum = own_sum + TileSumOf(own[i]);
   int run = ScanBlock(__popc(heads), s_heads);
-  Sum before = ScanBlock(own_sum, s_sums);  // waits for all threads: s_bytes is free
+  Sum before = ScanBlock(own_sum, s_sums);  // waits for all threads: the values are read
 #pragma unroll
   for (int i = 0; i < kItems; ++i) {
-    if ((heads >> i & 1) != 0) s_before[Spread(run++)] = before;
-    before = op.Add(before, op.FromValue(own[i]));
+    if ((heads >> i & 1) != 0) s_tile.before.Put(run++, before);
+    before = before + TileSumOf(own[i]);
   }
   __syncthreads();
 
   const int64_t first_run = runs_before[tile];
   const int runs = static_cast<int>(runs_before[tile + 1] - first_run);
   for (run = thread; run < runs - 1; run += Tuning::kThreads) {
-    results(first_run + run, s_before[Spread(run + 1)] - s_before[Spread(run)]);
+    results(first_run + run, (s_tile.before.Get(run + 1) - s_tile.before.Get(run)).Exact());
   }
   if (thread != Tuning::kThreads - 1) return;  // it knows the sum of all
-  NodeOf<Op> node{before, before, runs > 0, first_run};
+  NodeOf<Op> node{before.Exact(), before.Exact(), runs > 0, first_run};
   if (runs > 0) {
-    node.lead = s_before[0];
-    node.tail = before - s_before[Spread(runs - 1)];
+    node.lead = s_tile.before.Get(0).Exact();
+    node.tail = (before - s_tile.before.Get(runs - 1)).Exact();
   }
   LeaveNode(results, node, runs, nodes);
 }
