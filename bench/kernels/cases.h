@@ -42,6 +42,9 @@ void AddMergeCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* 
 void AddGroupCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddJoinCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddSetCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
+void AddSelectCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
+void AddInsertCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
+void AddRankCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddIntervalCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases);
 
 }  // namespace corank::bench

@@ -66,6 +66,12 @@ cudaError_t FillCounts(int64_t* d_counts, int64_t count, int64_t least, int64_t 
   });
 }
 
+cudaError_t FillFlags(uint8_t* d_flags, int64_t count, double share, cudaStream_t stream) {
+  const auto limit = static_cast<uint64_t>(share * static_cast<double>(uint64_t{1} << 32));
+  return ForEach(count, stream,
+                 [=] __device__(int64_t i) { d_flags[i] = Scramble(static_cast<uint64_t>(i)) >> 32 < limit ? 1 : 0; });
+}
+
 cudaError_t Permute(const int64_t* d_in, int64_t* d_out, int64_t count, cudaStream_t stream) {
   return ForEach(count, stream, [=] __device__(int64_t i) { d_out[PermutedPosition(i, count)] = d_in[i]; });
 }
@@ -80,6 +86,12 @@ cudaError_t CountDifferences(const void* d_a, const void* d_b, int64_t bytes, ui
   const uint32_t* b = static_cast<const uint32_t*>(d_b);
   return ForEach(bytes / static_cast<int64_t>(sizeof(uint32_t)), stream,
                  [=] __device__(int64_t i) { AddIf(a[i] != b[i], d_differences); });
+}
+
+cudaError_t CountReversedDifferences(const uint32_t* d_ours, const uint32_t* d_reference, int64_t count,
+                                     uint64_t* d_differences, cudaStream_t stream) {
+  return ForEach(count, stream,
+                 [=] __device__(int64_t i) { AddIf(d_ours[i] != d_reference[count - 1 - i], d_differences); });
 }
 
 cudaError_t CheckLoadBalance(const int64_t* d_offsets, int64_t objects, const uint32_t* d_objects,

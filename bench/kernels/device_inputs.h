@@ -20,6 +20,9 @@ cudaError_t FillPositions(uint32_t* d_values, int64_t count, cudaStream_t stream
 /// Counts uniform in [least, greatest].
 cudaError_t FillCounts(int64_t* d_counts, int64_t count, int64_t least, int64_t greatest, cudaStream_t stream);
 
+/// Flags of 1 and 0, at random. `share`: the share of 1.
+cudaError_t FillFlags(uint8_t* d_flags, int64_t count, double share, cudaStream_t stream);
+
 /// d_out[p(i)] = d_in[i], and the inverse, for a random-looking permutation p of `count` positions.
 cudaError_t Permute(const int64_t* d_in, int64_t* d_out, int64_t count, cudaStream_t stream);
 cudaError_t Unpermute(const int64_t* d_in, int64_t* d_out, int64_t count, cudaStream_t stream);
@@ -27,6 +30,10 @@ cudaError_t Unpermute(const int64_t* d_in, int64_t* d_out, int64_t count, cudaSt
 /// Adds the number of 4-byte words in which two arrays differ to *d_differences.
 cudaError_t CountDifferences(const void* d_a, const void* d_b, int64_t bytes, uint64_t* d_differences,
                              cudaStream_t stream);
+
+/// The same for `count` words that the reference holds backwards.
+cudaError_t CountReversedDifferences(const uint32_t* d_ours, const uint32_t* d_reference, int64_t count,
+                                     uint64_t* d_differences, cudaStream_t stream);
 
 /// Adds to *d_differences the number of work items whose object or rank differs from a binary search in the exclusive
 /// sums of the counts.

@@ -27,4 +27,13 @@ absl::StatusOr<Memory> Memory::Create(int64_t bytes, MemoryKind kind) {
   return memory;
 }
 
+absl::Status CreateAll(const std::vector<std::pair<Memory*, int64_t>>& wanted) {
+  for (const auto& [memory, bytes] : wanted) {
+    absl::StatusOr<Memory> created = Memory::Create(bytes);
+    if (!created.ok()) return created.status();
+    *memory = *std::move(created);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace corank::bench

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,6 +33,9 @@ class Memory {
  private:
   std::unique_ptr<void, void (*)(void*)> bytes_{nullptr, [](void*) {}};
 };
+
+/// Creates device memory of these sizes in bytes.
+absl::Status CreateAll(const std::vector<std::pair<Memory*, int64_t>>& wanted);
 
 /// `error` as a status; `what` names the call.
 absl::Status ToStatus(cudaError_t error, const std::string& what);

@@ -10,6 +10,7 @@
 #include "kernels/cuda/intervals/intervals.h"
 #include "kernels/cuda/join/join.h"
 #include "kernels/cuda/merge/merge.h"
+#include "kernels/cuda/select/select.h"
 #include "kernels/cuda/sets/sets.h"
 #include "kernels/cuda/sort/sort.h"
 
@@ -18,6 +19,7 @@ namespace {
 
 bool HasFault(const OperatorReport& report) { return report.fault != OperatorReport::Fault::kNone; }
 bool HasFault(const GroupReport& report) { return report.unsorted >= 0 || report.overflow >= 0; }
+bool HasFault(const SelectReport& report) { return report.out_of_range >= 0; }
 bool HasFault(const SetReport& report) { return report.unsorted >= 0; }
 bool HasFault(const JoinReport& report) { return report.unsorted >= 0; }
 
@@ -46,8 +48,8 @@ absl::StatusOr<std::unique_ptr<Gpu>> Gpu::Create(int device) {
   status.Update(ToStatus(cudaEventCreate(&gpu->start_), "cudaEventCreate"));
   status.Update(ToStatus(cudaEventCreate(&gpu->stop_), "cudaEventCreate"));
   absl::StatusOr<Memory> counter = Memory::Create(sizeof(uint64_t));
-  absl::StatusOr<Memory> report =
-      Memory::Create(std::max({sizeof(OperatorReport), sizeof(GroupReport), sizeof(SetReport), sizeof(JoinReport)}));
+  absl::StatusOr<Memory> report = Memory::Create(std::max(
+      {sizeof(OperatorReport), sizeof(GroupReport), sizeof(SelectReport), sizeof(SetReport), sizeof(JoinReport)}));
   absl::StatusOr<Memory> letter = Memory::Create(cuda::kSortLetterBytes, MemoryKind::kPinnedHost);
   status.Update(counter.status());
   status.Update(report.status());
@@ -134,6 +136,10 @@ absl::StatusOr<double> Gpu::Time(const LoadBalanceArgs& args) {
 
 absl::StatusOr<double> Gpu::Time(const GroupArgs& args) {
   return TimeReporting(args, cuda::GroupWorkspaceBytes(args), cuda::Group);
+}
+
+absl::StatusOr<double> Gpu::Time(const SelectArgs& args) {
+  return TimeReporting(args, cuda::SelectWorkspaceBytes(args), cuda::Select);
 }
 
 absl::StatusOr<double> Gpu::Time(const SetArgs& args) {

@@ -17,6 +17,7 @@
 #include "kernels/common/group.h"
 #include "kernels/common/join.h"
 #include "kernels/common/operators.h"
+#include "kernels/common/select.h"
 #include "kernels/common/sets.h"
 
 namespace corank::bench {
@@ -46,6 +47,7 @@ class Gpu {
   absl::StatusOr<double> Time(const ExpandArgs& args);
   absl::StatusOr<double> Time(const LoadBalanceArgs& args);
   absl::StatusOr<double> Time(const GroupArgs& args);
+  absl::StatusOr<double> Time(const SelectArgs& args);
   absl::StatusOr<double> Time(const SetArgs& args);
   absl::StatusOr<double> Time(const JoinArgs& args);
   /// Runs a reference and returns its seconds.

@@ -47,15 +47,6 @@ struct IntervalData {
   int64_t total = 0;
 };
 
-absl::Status CreateAll(const std::vector<std::pair<Memory*, int64_t>>& wanted) {
-  for (const auto& [memory, bytes] : wanted) {
-    absl::StatusOr<Memory> created = Memory::Create(bytes);
-    if (!created.ok()) return created.status();
-    *memory = *std::move(created);
-  }
-  return absl::OkStatus();
-}
-
 /// About `elements` elements.
 absl::StatusOr<std::shared_ptr<IntervalData>> MakeIntervals(int64_t elements, const Shape& shape, Gpu* gpu) {
   const int64_t intervals = std::max<int64_t>(elements / shape.mean, 1);

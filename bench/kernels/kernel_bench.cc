@@ -51,6 +51,9 @@ int main(int argc, char** argv) {
   AddGroupCases(options, gpu->get(), &cases);
   AddSetCases(options, gpu->get(), &cases);
   AddJoinCases(options, gpu->get(), &cases);
+  AddSelectCases(options, gpu->get(), &cases);
+  AddInsertCases(options, gpu->get(), &cases);
+  AddRankCases(options, gpu->get(), &cases);
   AddIntervalCases(options, gpu->get(), &ceilings, &cases);
 
   corank::bench::SuiteOptions suite;

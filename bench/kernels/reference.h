@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/common/group.h"
 #include "kernels/common/sets.h"
 
 namespace corank::bench {
@@ -89,6 +90,37 @@ cudaError_t ThrustSets(SetOperation operation, const uint32_t* d_left, int64_t l
 cudaError_t ThrustInnerJoin(const int32_t* d_left, int64_t left_count, const int32_t* d_right, int64_t right_count,
                             uint32_t* d_left_out, uint32_t* d_right_out, int64_t room, int64_t* rows, void* d_workspace,
                             size_t workspace_bytes, cudaStream_t stream);
+
+/// Selects the elements whose flag is not 0, or, without flags, those below the threshold. `out` has room for `count`
+/// elements.
+struct SelectReference {
+  const uint32_t* elements = nullptr;
+  const uint8_t* flags = nullptr;
+  uint32_t threshold = 0;
+  int64_t count = 0;
+  uint32_t* out = nullptr;
+  int64_t* count_out = nullptr;
+};
+
+/// cub::DeviceSelect::Flagged and If.
+cudaError_t CubSelect(const SelectReference& args, void* d_workspace, size_t* workspace_bytes, cudaStream_t stream);
+
+/// cub::DevicePartition::Flagged and If, which write the other elements from the end backwards.
+cudaError_t CubPartition(const SelectReference& args, void* d_workspace, size_t* workspace_bytes, cudaStream_t stream);
+
+/// A scan of the heads of groups, or thrust::sequence. The ranks of sorted keys; not kMax, not kAverage.
+cudaError_t ThrustRanks(RankMethod method, const uint32_t* d_keys, int64_t count, uint32_t* d_ranks, void* d_workspace,
+                        size_t workspace_bytes, cudaStream_t stream);
+
+/// thrust::merge_by_key of ascending positions, each of which gets an inserted element, with those of the elements.
+cudaError_t ThrustInsert(const uint32_t* d_elements, int64_t count, const uint32_t* d_positions,
+                         const uint32_t* d_inserted, int64_t inserted, uint32_t* d_out, void* d_workspace,
+                         size_t workspace_bytes, cudaStream_t stream);
+
+/// Fills the flags, clears those at the positions, and selects by them. `d_flags`: args.count bytes of workspace, which
+/// args.flags points to.
+cudaError_t CubRemove(const SelectReference& args, const int64_t* d_positions, int64_t removed, uint8_t* d_flags,
+                      void* d_workspace, size_t* workspace_bytes, cudaStream_t stream);
 
 /// cub::DeviceScan::ExclusiveSum.
 cudaError_t CubExclusiveSum(const int64_t* d_in, int64_t* d_out, int64_t count, void* d_workspace,

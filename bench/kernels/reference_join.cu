@@ -11,35 +11,11 @@
 #include <thrust/sort.h>
 #include <thrust/transform.h>
 
-#include <new>
-
+#include "bench/kernels/lender.h"
 #include "bench/kernels/reference.h"
 
 namespace corank::bench {
 namespace {
-
-/// Hands out the workspace of a benchmark, so that Thrust allocates nothing.
-class Lender {
- public:
-  using value_type = char;
-  Lender(void* d_workspace, size_t bytes) : d_workspace_(static_cast<char*>(d_workspace)), bytes_(bytes) {}
-  char* allocate(std::ptrdiff_t bytes) {
-    const size_t begin = used_;
-    used_ += (static_cast<size_t>(bytes) + 255) / 256 * 256;
-    if (used_ > bytes_) throw std::bad_alloc();
-    return d_workspace_ + begin;
-  }
-  void deallocate(char*, size_t) {}
-  template <typename T>
-  T* Array(int64_t count) {
-    return reinterpret_cast<T*>(allocate(count * static_cast<std::ptrdiff_t>(sizeof(T))));
-  }
-
- private:
-  char* const d_workspace_;
-  const size_t bytes_;
-  size_t used_ = 0;
-};
 
 /// Writes row i of the result, whose row of the left is known.
 struct WriteRow {

@@ -1,31 +1,10 @@
 #include <thrust/execution_policy.h>
 #include <thrust/set_operations.h>
 
+#include "bench/kernels/lender.h"
 #include "bench/kernels/reference.h"
 
 namespace corank::bench {
-namespace {
-
-/// Hands out the workspace of a benchmark, so that Thrust allocates nothing.
-class Lender {
- public:
-  using value_type = char;
-  Lender(void* d_workspace, size_t bytes) : d_workspace_(static_cast<char*>(d_workspace)), bytes_(bytes) {}
-  char* allocate(std::ptrdiff_t bytes) {
-    const size_t begin = used_;
-    used_ += (static_cast<size_t>(bytes) + 255) / 256 * 256;
-    if (used_ > bytes_) throw std::bad_alloc();
-    return d_workspace_ + begin;
-  }
-  void deallocate(char*, size_t) {}
-
- private:
-  char* const d_workspace_;
-  const size_t bytes_;
-  size_t used_ = 0;
-};
-
-}  // namespace
 
 cudaError_t ThrustSets(SetOperation operation, const uint32_t* d_left, int64_t left_count, const uint32_t* d_right,
                        int64_t right_count, uint32_t* d_out, int64_t* count, void* d_workspace, size_t workspace_bytes,

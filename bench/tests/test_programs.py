@@ -84,9 +84,10 @@ def test_kernel_bench_writes_valid_results_with_checked_answers(tmp_path: Path) 
         assert probe.returncode == 1
         pytest.skip(probe.stderr.strip())
     rows = results_of("kernel_bench", tmp_path / "kernels.json")["rows"]
-    assert {"sort AUTO", "sort MERGESORT", "merge AUTO", "segmented sort", "load balance"} <= {
-        row["row"] for row in rows
-    }
+    sorts = {"sort AUTO", "sort MERGESORT", "merge AUTO", "segmented sort"}
+    selections = {f"{work} by {what}" for work in ("select", "partition") for what in ("flags", "threshold")}
+    others = {"load balance", "insert", "remove", "rank dense", "rank min", "rank ordinal"}
+    assert sorts | selections | others <= {row["row"] for row in rows}
     assert all(row["checked"] for row in rows if row["reference_name"])
 
 
