@@ -109,6 +109,31 @@ def _bad_join(draw: Draw, operation: Operation) -> Fault | None:
     return Fault(INVALID, "max_rows")
 
 
+def _bad_select(draw: Draw, operation: Operation, fields: dict[str, Elements]) -> Fault | None:
+    """An output that does not exist, a comparison too much or too little, or elements, flags or positions amiss."""
+    way, request, count = int(draw.rng.integers(0, 3)), operation.request, len(fields["elements"].data)
+    if way == 0:
+        request.outputs.append(77)
+        return Fault(INVALID, f"outputs[{len(request.outputs) - 1}]")
+    if way == 1:
+        request.comparison = 0 if request.comparison else 1
+        return Fault(INVALID, "comparison")
+    if "positions" in fields:
+        positions = fields["positions"].data
+        _replace(operation, "positions", integers(np.append(positions, draw.one((-1, count, 2**40)))))
+        return Fault(INVALID, f"positions[{len(positions)}]")
+    name = draw.one([name for name in fields if name != "elements"])
+    return _longer(operation, name, fields[name])
+
+
+def _bad_rank(draw: Draw, operation: Operation) -> Fault | None:
+    """A method that does not exist, or keys in no order."""
+    if draw.chance(0.5) or not operation.request.keys_sorted:
+        operation.request.method = 77
+        return Fault(INVALID, "method")
+    return _unsorted(draw, operation, "keys")
+
+
 def spoil(draw: Draw, operation: Operation) -> bool:
     """Makes an operation wrong in one way and sets its `fault`; returns False if that way does not apply."""
     fields = {each.field: each.elements for each in operation.inputs}
@@ -128,6 +153,10 @@ def spoil(draw: Draw, operation: Operation) -> bool:
         fault = _bad_sets(draw, operation, fields)
     elif operation.kind == "join":
         fault = _bad_join(draw, operation)
+    elif operation.kind == "select":
+        fault = _bad_select(draw, operation, fields)
+    elif operation.kind == "rank":
+        fault = _bad_rank(draw, operation)
     elif way == 2 and operation.kind == "merge":
         operation.inputs = operation.inputs[:1]
         fault = Fault(INVALID, "keys")

@@ -12,6 +12,7 @@ import numpy as np
 import random_intervals
 import random_joins
 import random_operators
+import random_select
 import random_sets
 from corank.v1 import array_pb2 as a
 from random_faults import INVALID, spoil
@@ -33,6 +34,10 @@ OPERATORS = (
     random_sets.group,
     random_sets.combine_sets,
     random_joins.join,
+    random_select.select,
+    random_select.select,
+    random_select.insert,
+    random_select.rank,
 )
 LARGE = (random_operators.plain_sort, random_operators.plain_sort, random_intervals.merge, random_operators.sort)
 """Operators whose arrays all lie in one kind of place and may exceed the device memory of a stream."""
@@ -323,8 +328,8 @@ class Planner:
 
     @staticmethod
     def _room(operation: Operation, result: Result) -> int:
-        """The size that a result's place needs. For the first of some strings: at most the size of all of them; for
-        groups, sets and joins: that of the longest result.
+        """The size that a result's place needs. For the first of some strings: at most the size of all of them; where
+        only the answer tells the number of results: that of the longest one.
         """
         like = [each.elements.data.nbytes for each in operation.inputs if each.field == result.field]
         is_limited = operation.kind == "sort" and operation.request.HasField("limit")

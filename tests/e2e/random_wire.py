@@ -17,6 +17,8 @@ from corank.v1 import group_pb2 as group
 from corank.v1 import join_pb2 as join
 from corank.v1 import memory_service_pb2 as memory
 from corank.v1 import operators_pb2 as o
+from corank.v1 import rank_pb2 as rank
+from corank.v1 import select_pb2 as select
 from corank.v1 import sets_pb2 as sets
 from e2e_support import details_of
 from random_operators import RECORD, Array, Elements
@@ -44,6 +46,8 @@ METHODS: dict[str, tuple[str, Any]] = {
     "group": ("Group", group.GroupResponse),
     "combine_sets": ("CombineSets", sets.CombineSetsResponse),
     "join": ("Join", join.JoinResponse),
+    "select": ("Select", select.SelectResponse),
+    "rank": ("Rank", rank.RankResponse),
 }
 
 
