@@ -29,7 +29,7 @@ class Scope:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: list[Cancellable] = []
-        self.cancelled = threading.Event()
+        self._cancelled = False
 
     @contextlib.contextmanager
     def holding(self, running: Cancellable) -> Iterator[None]:
@@ -37,7 +37,7 @@ class Scope:
         with self._lock:
             self._running.append(running)
         try:
-            if self.cancelled.is_set():
+            if self._cancelled:
                 running.cancel()
             yield
         finally:
@@ -46,11 +46,22 @@ class Scope:
 
     def cancel(self) -> None:
         """Cancels all of it, and what begins from now on."""
-        self.cancelled.set()
         with self._lock:
+            self._cancelled = True
             running = list(self._running)
         for each in running:
             each.cancel()
+
+    def pause(self, seconds: float) -> bool:
+        """Waits, until the scope is cancelled at most; whether it is."""
+        end = _End()
+        with self.holding(end):
+            return end.wait(seconds)
+
+
+class _End(threading.Event):
+    def cancel(self) -> None:
+        self.set()
 
 
 _scopes = threading.local()

@@ -36,19 +36,27 @@ class Uploads:
         self._stands = False  # as far as the last call that ended knows
 
     @contextlib.contextmanager
-    def sending(self, nbytes: int) -> Iterator[bool]:
-        """A context around a call that sends so many bytes: whether they leave this process at once in any case."""
-        with self._lock:
-            self._bytes += nbytes
-            fit = self._bytes <= _SMALL_BYTES and not self._stands
+    def sending(self, nbytes: int) -> Iterator[None]:
+        """A context around a call that sends so many bytes."""
+        self.begin(nbytes)
         stands = True
         try:
-            yield fit
+            yield
             stands = False
         finally:
-            with self._lock:
-                self._bytes -= nbytes
-                self._stands = stands
+            self.end(nbytes, stands)
+
+    def begin(self, nbytes: int) -> bool:
+        """A call sends so many bytes from now on: whether they leave this process at once in any case."""
+        with self._lock:
+            self._bytes += nbytes
+            return self._bytes <= _SMALL_BYTES and not self._stands
+
+    def end(self, nbytes: int, stands: bool) -> None:
+        """That call ended; whether its bytes may still be in this process."""
+        with self._lock:
+            self._bytes -= nbytes
+            self._stands = stands
 
 
 class Caller:
@@ -123,14 +131,18 @@ def unary(methods: Methods, name: Name, request: bytes, caller: Caller, remainin
     if remaining is not None and remaining <= 0:
         # If it were sent anyway, the server might do it after the caller was told otherwise.
         raise errors.DeadlineExceeded(errors.late_text(caller.operator, caller.deadline))
+    stands = True
+    fits = caller.uploads.begin(len(request))
     try:
-        with caller.uploads.sending(len(request)) as fits:
-            if fits and aside.scope() is None:
-                response, call = methods.blocking(name, request, remaining, caller.metadata())
-            else:
-                response, call = aside.run(lambda calls: _in_time(methods, name, request, caller, remaining, calls))
+        if fits and aside.scope() is None:
+            response, call = methods.blocking(name, request, remaining, caller.metadata())
+        else:
+            response, call = aside.run(lambda calls: _in_time(methods, name, request, caller, remaining, calls))
+        stands = False
     except grpc.RpcError as error:
         raise caller.failed(error) from None
+    finally:
+        caller.uploads.end(len(request), stands)
     return answered(caller.operator, response), trailing(call)
 
 

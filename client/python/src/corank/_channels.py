@@ -202,6 +202,9 @@ class Channels:
             connection: over which connection it goes, from 0.
         """
         key = (of, name, connection)
+        known = self._methods.get(key)
+        if known is not None:
+            return known
         with self._lock:
             channel = self._channel(connection)
             if key not in self._methods:

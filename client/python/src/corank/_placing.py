@@ -94,7 +94,8 @@ class Placing:
             for leaf in leaves(step.task.parts):
                 if leaf.data is not None and self._found(leaf) is None:
                     send += leaf.data.nbytes
-                    scratch = self._after(scratch, leaf.data.nbytes, self._width(leaf))
+                    if leaf.data.nbytes > SMALL_BYTES:
+                        scratch = scratch_offset(scratch, self._width(leaf)) + leaf.data.nbytes
                     named[leaf.field] = leaf.data
             plain.append(named)
         for step, named in zip(steps, plain):
@@ -102,10 +103,11 @@ class Placing:
             for at, output in enumerate(step.task.outputs):
                 if self._has_place(step, output, at, like):
                     continue
+                size = output.nbytes or 0
                 known = known and output.nbytes is not None
-                receive += output.nbytes or 0
-                if not self._in_place(step.task, output, named.get(output.field)):
-                    scratch = self._after(scratch, output.nbytes or 0, output.dtype.itemsize)
+                receive += size
+                if size > SMALL_BYTES and not self._in_place(step.task, output, named.get(output.field)):
+                    scratch = scratch_offset(scratch, output.dtype.itemsize) + size
         return Demand(send, receive, known, scratch)
 
     def use_streams(self) -> None:
@@ -181,10 +183,6 @@ class Placing:
     @staticmethod
     def _width(leaf: OutgoingArray) -> int:
         return leaf.data.nbytes // leaf.header.count if leaf.data is not None and leaf.header.count else 1
-
-    @staticmethod
-    def _after(scratch: int, size: int, width: int) -> int:
-        return scratch_offset(scratch, width) + size if size > SMALL_BYTES else scratch
 
     def _found(self, leaf: OutgoingArray) -> Place | None:
         if (

@@ -185,7 +185,7 @@ class Retrier:
         scope = aside.scope()
         if scope is None:
             self.clock.sleep(seconds)
-        elif scope.cancelled.wait(seconds):
+        elif scope.pause(seconds):
             raise errors.Cancelled("cancelled by the caller, between two tries")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from dataclasses import field as attribute
 from typing import Any, Callable, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -41,20 +42,16 @@ class Output:
     """ELEMENT_TYPE, where `dtype` alone does not say it: of keys such as bfloat16."""
     most: int | None = None
     """The most elements, for which the server wants room, if `count` is not known; None: not known either."""
+    room: int | None = attribute(init=False)
+    """The elements for which it needs room; None: not known before the answer."""
+    nbytes: int | None = attribute(init=False)
+    """Bytes of that room."""
 
     def __post_init__(self) -> None:
         if self.as_dtype is not None:
             check_positions("index_dtype", self.as_dtype, self.greatest)
-
-    @property
-    def room(self) -> int | None:
-        """The elements for which it needs room; None: not known before the answer."""
-        return self.most if self.count is None else self.count
-
-    @property
-    def nbytes(self) -> int | None:
-        """Bytes of that room."""
-        return None if self.room is None else self.room * self.dtype.itemsize
+        self.room = self.most if self.count is None else self.count
+        self.nbytes = None if self.room is None else self.room * self.dtype.itemsize
 
     @property
     def type(self) -> int:
