@@ -38,14 +38,19 @@ uint64_t ChooseShards(int64_t work_bytes, int64_t arrays, uint64_t idle, const P
 
 namespace {
 
+// Whether the operation takes no more than `most_bytes` of any device.
+bool Fits(const MemoryNeed& need, int64_t most_bytes) {
+  return std::all_of(need.device_bytes.begin(), need.device_bytes.end(),
+                     [most_bytes](int64_t bytes) { return bytes <= most_bytes; });
+}
+
 // Whether several devices share the request from here on.
 bool Shard(Plan& plan, const PlannerOptions& options, const DeviceSet& devices, uint64_t idle) {
   const uint64_t shards = ChooseShards(plan.work_bytes, plan.operation->shared_arrays(), idle, options);
   if (shards == 0) return false;
   std::unique_ptr<Operation> operation = plan.operation->Sharded(shards);
   MemoryNeed need = NeedOf(*operation, Strategy::kSharded, devices);
-  const auto is_too_much = [&options](int64_t bytes) { return bytes > options.max_device_bytes; };
-  if (std::any_of(need.device_bytes.begin(), need.device_bytes.end(), is_too_much)) return false;
+  if (!Fits(need, options.max_device_bytes)) return false;
   plan.operation = std::move(operation);
   plan.strategy = Strategy::kSharded;
   plan.need = std::move(need);
@@ -69,6 +74,10 @@ Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, con
   std::unique_ptr<const ExternalWork> external;
   ExternalMeans means;
   if (IsLong(work, options) && options.in_pieces) external = plan.operation->external();
+  if (external != nullptr && external->prefers_whole() &&
+      Fits(NeedOf(*plan.operation, Strategy::kDevice, devices), streams.max_device_bytes)) {
+    external.reset();
+  }
   if (external != nullptr) {
     means.memory = std::make_shared<JobMemory>(streams.max_device_bytes, streams.max_host_bytes,
                                                Budget::Create(std::numeric_limits<int64_t>::max()), buffers);

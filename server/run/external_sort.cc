@@ -16,13 +16,6 @@ namespace {
 // Copies of this size reach the full speed of the bus. The first copy out waits for at most this much of the merge.
 constexpr int64_t kSortTileBytes = int64_t{32} << 20;
 
-// Whether rows that come from chunks can go there: to a stream, or into the response if they are few.
-bool TakesStreamedRows(const std::shared_ptr<ResultTarget>& target, int64_t element_bytes, int64_t limit) {
-  constexpr int64_t kMostInResponse = 64 << 10;
-  if (target != nullptr && !target->is_response()) return target->stream_id().has_value();
-  return limit > 0 && limit <= kMostInResponse / element_bytes;
-}
-
 bool TakesStreams(const SortOperation::Spec& sort) {
   // The number of keys determines the width of indices.
   if (sort.want_indices && !sort.keys.has_count) return false;

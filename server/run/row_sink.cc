@@ -58,18 +58,26 @@ void RowSink::Done(int64_t first, int64_t count, const Tile& tile) {
 }
 
 void RowSink::Send(const Column& column, int64_t first, int64_t count, int64_t element_bytes, char* bytes,
-                   const std::shared_ptr<void>& memory) {
-  if (!column.stream_id) {
-    std::memcpy(column.place + first * element_bytes, bytes, static_cast<size_t>(count * element_bytes));
-    return;
-  }
+                   const std::shared_ptr<void>& memory) const {
+  if (column.stream_id) return SendChunks(*pipe_, *column.stream_id, first, count, element_bytes, bytes, memory);
+  std::memcpy(column.place + first * element_bytes, bytes, static_cast<size_t>(count * element_bytes));
+}
+
+void SendChunks(ChunkPipe& pipe, uint32_t stream_id, int64_t first, int64_t count, int64_t element_bytes,
+                const char* bytes, const std::shared_ptr<void>& memory) {
   const int64_t most =
-      std::max<int64_t>(1, std::min(kAnswerChunkBytes, pipe_->options().max_chunk_bytes) / element_bytes);
+      std::max<int64_t>(1, std::min(kAnswerChunkBytes, pipe.options().max_chunk_bytes) / element_bytes);
   for (int64_t done = 0; done < count; done += most) {
     const int64_t elements = std::min(most, count - done);
-    pipe_->Send({*column.stream_id, first + done, elements * element_bytes,
-                 std::shared_ptr<const void>(memory, bytes + done * element_bytes)});
+    pipe.Send({stream_id, first + done, elements * element_bytes,
+               std::shared_ptr<const void>(memory, bytes + done * element_bytes)});
   }
+}
+
+bool TakesStreamedRows(const std::shared_ptr<ResultTarget>& target, int64_t element_bytes, int64_t limit) {
+  constexpr int64_t kMostInResponse = 64 << 10;
+  if (target != nullptr && !target->is_response()) return target->stream_id().has_value();
+  return limit > 0 && limit <= kMostInResponse / element_bytes;
 }
 
 absl::StatusOr<std::vector<RowResult>> RowResult::Make(absl::Span<const PendingResult> results) {

@@ -64,7 +64,7 @@ class RowSink {
 
  private:
   void Send(const Column& column, int64_t first, int64_t count, int64_t element_bytes, char* bytes,
-            const std::shared_ptr<void>& memory);
+            const std::shared_ptr<void>& memory) const;
 
   const RowShape shape_;
   const Column keys_, values_;
@@ -74,6 +74,14 @@ class RowSink {
   const int64_t tile_rows_;
   int64_t base_ = 0;
 };
+
+/// Sends elements [first, first + count) of an output in chunks. `memory` keeps their bytes.
+void SendChunks(ChunkPipe& pipe, uint32_t stream_id, int64_t first, int64_t count, int64_t element_bytes,
+                const char* bytes, const std::shared_ptr<void>& memory);
+
+/// Whether rows that arrive in chunks can go there: to a stream, or into the response if they are few. `limit`: most
+/// rows, -1 if all.
+bool TakesStreamedRows(const std::shared_ptr<ResultTarget>& target, int64_t element_bytes, int64_t limit);
 
 /// A result that is made in rows: for a stream, in the memory of its target, or in memory of its own for the response.
 class RowResult {

@@ -128,6 +128,41 @@ def test_argsort(small_server: LocalServer, small: corank.Client, way: Way) -> N
     check_sort(small_server, way, 5, stats)
 
 
+def nullable(numbers: Keys, seed: int) -> corank.Nullable:
+    """The numbers, of which a fifth are null."""
+    return corank.Nullable(numbers, np.random.default_rng(seed).integers(0, 5, numbers.size) == 0)
+
+
+@by_every_way
+@pytest.mark.parametrize("limit", [None, 12_345])
+def test_columns(small_server: LocalServer, small: corank.Client, way: Way, limit: int | None) -> None:
+    """Three columns with many ties, nulls and NaNs, compared with NumPy's lexsort of ranks."""
+    rows = 1_300_003
+    rng = np.random.default_rng(17)
+    few, tags = rng.integers(-3, 4, rows, dtype=np.int16), rng.integers(0, 3, (rows, 2), dtype=np.uint8)
+    floats = rng.integers(0, 9, rows).astype(np.float32)
+    floats[floats == 8] = np.nan
+    first, last = nullable(few, 1), nullable(floats, 2)
+    columns: list[Any] = [first, tags.view("S2")[:, 0], last]
+    of_tags = 256 * tags[:, 0].astype(np.int64) + tags[:, 1]
+    of_first = np.where(first.mask, 100, -few.astype(np.int64))  # descending, nulls last
+    of_last = np.where(last.mask, 100, np.where(np.isnan(floats), 50, floats)).astype(np.int64)
+    order = np.lexsort((of_last, of_tags, of_first))[:limit]
+    options: dict[str, Any] = {"descending": [True, False, False], "limit": limit}
+    values = np.arange(rows, dtype=np.uint64)
+    (got, moved), stats = run(way, small.sort_columns, columns, values=values, **options)
+    np.testing.assert_array_equal(moved, order)
+    np.testing.assert_array_equal(got[0].mask, first.mask[order])
+    np.testing.assert_array_equal(got[0].values, few[order])
+    np.testing.assert_array_equal(got[1], columns[1][order])
+    np.testing.assert_array_equal(got[2].mask, last.mask[order])
+    np.testing.assert_array_equal(oracles.bits(got[2].values), oracles.bits(floats[order]))
+    indices, again = run(way, small.argsort_columns, columns, **options)
+    np.testing.assert_array_equal(indices, order)
+    for each in (stats, again):
+        assert (each.out_of_core, each.runs > 5) == (in_pieces(small_server, way),) * 2
+
+
 @by_every_way
 @pytest.mark.parametrize("row_bytes", [4, 12])
 def test_merge_of_uneven_inputs(small_server: LocalServer, small: corank.Client, row_bytes: int, way: Way) -> None:
@@ -187,7 +222,8 @@ def test_what_does_not_work_in_pieces_must_fit_the_device(small: corank.Client) 
 
         return [
             lambda: small.sort(keys, segments=[0, rows], place="stream"),
-            lambda: small.sort_columns([keys], place="stream"),
+            lambda: small.rank_columns([keys], place="stream"),
+            lambda: small.sort_columns([keys, ["a"] * rows], place="stream"),
             chain,
         ]
 

@@ -80,6 +80,7 @@ struct Work {
   // Streams carry their inputs; others read them from the region "in". Results in shared memory go to "r".
   std::function<Ended(World&, grpc::ClientContext*)> run;
   bool is_sort;
+  const char* tile_call = "Merge";  // makes a tile of the result
 };
 
 template <typename Request>
@@ -96,6 +97,17 @@ v1::SortRequest SharedSort() {
   v1::SortRequest request;
   *request.mutable_keys() = InRegion("in", 0, kCount);
   *request.mutable_keys_destination() = ToRegion("r");
+  return request;
+}
+
+// By two columns, of which the second is the same for all rows.
+v1::SortRequest SharedColumnSort() {
+  v1::SortRequest request;
+  *request.add_key_columns()->mutable_data() = InRegion("in", 0, kCount);
+  *request.mutable_key_columns(0)->mutable_data_destination() = ToRegion("r");
+  v1::Array& same = *request.add_key_columns()->mutable_data();
+  same.set_type(v1::ELEMENT_TYPE_UINT8);
+  same.set_inline_data(std::string(kCount, 'a'));
   return request;
 }
 
@@ -137,6 +149,33 @@ std::vector<Work> AllWork() {
            [](World& world, grpc::ClientContext* context) { return RunShared(world, SharedSort(), context); }, true},
           {"shared merge",
            [](World& world, grpc::ClientContext* context) { return RunShared(world, SharedMerge(), context); }, false}};
+}
+
+// Sorts by columns, which run in pieces out of core only.
+std::vector<Work> ColumnWork() {
+  static constexpr char kCall[] = "SortColumns";
+  return {{"streamed column sort",
+           [](World& world, grpc::ClientContext* context) {
+             v1::Plan plan;
+             v1::SortRequest& sort = *plan.add_operations()->mutable_sort();
+             for (const uint32_t i : {0U, 1U}) {
+               *sort.add_key_columns()->mutable_data() = Streamed(kUint32, kCount, i);
+               *sort.mutable_key_columns(static_cast<int>(i))->mutable_data_destination() = ToStream(i);
+             }
+             const StreamedInput same{1, 4, std::string(4 * kCount, 'a')};
+             return RunStream(world, plan, {{0, 4, AsBytes(Uniform(kCount, 1))}, same}, context);
+           },
+           true, kCall},
+          {"shared column sort",
+           [](World& world, grpc::ClientContext* context) { return RunShared(world, SharedColumnSort(), context); },
+           true, kCall}};
+}
+
+std::vector<Work> WorkInPieces(int64_t max_device_bytes) {
+  std::vector<Work> all = AllWork();
+  if (max_device_bytes == kInCore) return all;
+  for (Work& work : ColumnWork()) all.push_back(std::move(work));
+  return all;
 }
 
 /// A server, and the object of the region "in".
@@ -205,14 +244,14 @@ INSTANTIATE_TEST_SUITE_P(Memory, PiecesFaultTest, ::testing::Values(kInCore, kOu
 
 TEST_P(PiecesFaultTest, ADeadlineInTheMiddleOfTheMergeEndsItAndLeavesNothing) {
   Scene scene(GetParam());
-  for (const Work& work : AllWork()) {
+  for (const Work& work : WorkInPieces(GetParam())) {
     SCOPED_TRACE(work.name);
-    scene.plan().AtCall("Merge", 0, nullptr);  // counts only
+    scene.plan().AtCall(work.tile_call, 0, nullptr);  // counts only
     scene.ExpectRight(work);
     const int64_t tiles = scene.plan().calls();
     ASSERT_GE(tiles, 3);
     const double before_copies = scene.Cancelled("copy_in"), after_copies = scene.Cancelled("copy_out");
-    scene.plan().AtCall("Merge", tiles - 1, [&scene] { scene.clock().Advance(std::chrono::minutes(2)); });
+    scene.plan().AtCall(work.tile_call, tiles - 1, [&scene] { scene.clock().Advance(std::chrono::minutes(2)); });
     const Ended ended = scene.Run(work);
     EXPECT_EQ(ended.status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
     EXPECT_EQ(ended.status.error_message(), "the deadline passed before the work was done") << "the server says so";
@@ -261,6 +300,47 @@ TEST_P(PiecesFaultTest, ARegionThatIsMadeSmallerInTheMiddleFailsTheRequest) {
     scene.world().ExpectNothingLeft(where);
     scene.RenewRegions();
     scene.ExpectRight(moment.work);
+  }
+}
+
+TEST(ColumnPiecesFaultTest, ARegionThatIsMadeSmallerInTheMiddleFailsTheRequest) {
+  const Work sort = ColumnWork()[1];
+  Scene scene(kOutOfCore);
+  scene.plan().AtCall(sort.tile_call, 0, nullptr);  // counts only
+  scene.ExpectRight(sort);
+  const int64_t calls = scene.plan().calls();
+  for (const bool is_input : {true, false}) {
+    for (const int64_t n : {int64_t{3}, calls - 2}) {  // a piece, and a tile
+      SCOPED_TRACE(::testing::Message() << (is_input ? "input at " : "result at ") << n);
+      scene.plan().AtCall(sort.tile_call, n, [&] { (is_input ? scene.in() : scene.out()).Resize(kPage); });
+      ExpectMadeSmaller(scene.Run(sort).status, is_input ? "key_columns[0].data.shared_memory.region"
+                                                         : "key_columns[0].data_destination.shared_memory.region");
+      scene.world().ExpectNothingLeft(sort.name);
+      scene.RenewRegions();
+      scene.ExpectRight(sort);
+    }
+  }
+}
+
+// A device or a host that is short of memory at any moment.
+TEST(ColumnPiecesFaultTest, AFailingCallFailsTheRequestAndLeavesNothing) {
+  for (const Work& sort : ColumnWork()) {
+    Scene scene(kOutOfCore);
+    scene.ExpectRight(sort);
+    int64_t failures = 0;
+    for (int64_t n = 1;; n += 1 + n / 3) {
+      SCOPED_TRACE(absl::StrCat(sort.name, ", call ", n));
+      scene.plan().FailCall(n, absl::ResourceExhaustedError("no memory"));
+      const Ended ended = scene.Run(sort);
+      const bool has_failed = !scene.plan().failed().empty();
+      scene.plan().FailCall(0, absl::OkStatus());
+      if (!has_failed) break;
+      ++failures;
+      EXPECT_EQ(ended.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << ended.status.error_message();
+      scene.world().ExpectNothingLeft(sort.name);
+    }
+    EXPECT_GT(failures, 20);
+    scene.ExpectRight(sort);
   }
 }
 

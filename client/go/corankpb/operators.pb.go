@@ -651,10 +651,10 @@ type RequestStats struct {
 	Runs int32 `protobuf:"varint,9,opt,name=runs,proto3" json:"runs,omitempty"`
 	// Whether the arrays were too large for the device, so that some or all of them stayed in host memory. A Sort or
 	// Merge in pieces works out of core if keys and values (or indices) of all inputs together have more bytes than half
-	// of ServerLimits.max_device_bytes; the device then holds a part of them at a time. A Search or an interval operator
-	// does if its streamed arrays, with the part of the result that is made in one piece, have more than max_device_bytes
-	// (or more than half of it, if the length of one was not announced); the device then accesses host memory over the
-	// bus.
+	// of ServerLimits.max_device_bytes; the device then holds a part of them at a time. A Sort by columns does if inputs,
+	// results and workspace together have more bytes than max_device_bytes. A Search or an interval operator does if its
+	// streamed arrays, with the part of the result that is made in one piece, have more than max_device_bytes (or more
+	// than half of it, if the length of one was not announced); the device then accesses host memory over the bus.
 	OutOfCore bool `protobuf:"varint,10,opt,name=out_of_core,json=outOfCore,proto3" json:"out_of_core,omitempty"`
 	// Execute only: time from the first chunk of the inputs to the last one, in nanoseconds. Overlaps the other times.
 	ReceiveNs int64 `protobuf:"varint,11,opt,name=receive_ns,json=receiveNs,proto3" json:"receive_ns,omitempty"`

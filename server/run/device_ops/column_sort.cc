@@ -4,8 +4,28 @@
 
 #include "proto/wire_enums.h"
 #include "server/base/status_macros.h"
+#include "server/run/external_column_sort.h"
 
 namespace corank {
+
+KeyColumn ColumnSortOperation::KeyColumnOf(const Column& column) {
+  KeyColumn made;
+  made.order = column.order;
+  made.nulls = column.nulls;
+  made.nans = column.nans;
+  if (column.offsets) {
+    made.kind = ColumnKind::kStrings;
+    made.data_bytes = column.data.size_bytes();
+  } else if (column.data.type == v1::ELEMENT_TYPE_RECORD) {
+    made.kind = ColumnKind::kBytes;
+    made.row_bytes = column.data.element_bytes;
+  } else {
+    made.kind = ColumnKind::kNumbers;
+    made.type = KeyTypeOf(column.data.type);
+    made.row_bytes = column.data.element_bytes;
+  }
+  return made;
+}
 
 // The results are, for each column, its data, its offsets (of strings) and its validity (if it has one); then the
 // values, the indices and the ranks.
@@ -19,20 +39,7 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
   for (size_t i = 0; i < columns_.size(); ++i) {
     const Column& from = spec_.columns[i];
     KeyColumn& column = columns_[i];
-    column.order = from.order;
-    column.nulls = from.nulls;
-    column.nans = from.nans;
-    if (from.offsets) {
-      column.kind = ColumnKind::kStrings;
-      column.data_bytes = from.data.size_bytes();
-    } else if (from.data.type == v1::ELEMENT_TYPE_RECORD) {
-      column.kind = ColumnKind::kBytes;
-      column.row_bytes = from.data.element_bytes;
-    } else {
-      column.kind = ColumnKind::kNumbers;
-      column.type = KeyTypeOf(from.data.type);
-      column.row_bytes = from.data.element_bytes;
-    }
+    column = KeyColumnOf(from);
     AddInput(from.data, &column.data);
     AddInput(from.offsets, &column.offsets);
     AddInput(from.validity, &column.validity);
@@ -65,6 +72,8 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
               &args_.ranks_out);
   }
 }
+
+std::unique_ptr<const ExternalWork> ColumnSortOperation::external() const { return ExternalColumnSort::For(spec_); }
 
 absl::Status ColumnSortOperation::CopyIn(EngineStream& stream) {
   string_bytes_.clear();

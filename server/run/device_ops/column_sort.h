@@ -43,8 +43,11 @@ class ColumnSortOperation final : public PhasedOperation {
     bool has_rows() const { return columns.front().has_rows(); }
   };
   explicit ColumnSortOperation(Spec spec);
+  /// How the rows of a column compare, without its addresses.
+  static KeyColumn KeyColumnOf(const Column& column);
 
   Operator op() const override { return Operator::kSort; }
+  std::unique_ptr<const ExternalWork> external() const override;
   int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(args_); }
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.SortColumns(args_, report); }

@@ -257,10 +257,10 @@ pub struct RequestStats {
     pub runs: i32,
     /// Whether the arrays were too large for the device, so that some or all of them stayed in host memory. A Sort or
     /// Merge in pieces works out of core if keys and values (or indices) of all inputs together have more bytes than half
-    /// of ServerLimits.max_device_bytes; the device then holds a part of them at a time. A Search or an interval operator
-    /// does if its streamed arrays, with the part of the result that is made in one piece, have more than max_device_bytes
-    /// (or more than half of it, if the length of one was not announced); the device then accesses host memory over the
-    /// bus.
+    /// of ServerLimits.max_device_bytes; the device then holds a part of them at a time. A Sort by columns does if inputs,
+    /// results and workspace together have more bytes than max_device_bytes. A Search or an interval operator does if its
+    /// streamed arrays, with the part of the result that is made in one piece, have more than max_device_bytes (or more
+    /// than half of it, if the length of one was not announced); the device then accesses host memory over the bus.
     #[prost(bool, tag = "10")]
     pub out_of_core: bool,
     /// Execute only: time from the first chunk of the inputs to the last one, in nanoseconds. Overlaps the other times.
@@ -1969,9 +1969,10 @@ pub struct ServerLimits {
     #[prost(int64, tag = "8")]
     pub stream_window_bytes: i64,
     /// Device memory that the arrays of one request may take if they are streamed, or sorted or merged in pieces, in
-    /// bytes. Sorts and merges of more than half as many bytes work out of core (RequestStats.out_of_core). So do a Search
-    /// and an interval operator with streams of more bytes, if they are the only operation of the plan. Default: three
-    /// quarters of the device's memory, divided by the number of long requests that share the device, at most four.
+    /// bytes. Sorts and merges of more than half as many bytes work out of core (RequestStats.out_of_core). So do sorts by
+    /// columns that need more bytes in all, and a Search and an interval operator with streams of more bytes, if they are
+    /// the only operation of the plan. Default: three quarters of the device's memory, divided by the number of long
+    /// requests that share the device, at most four.
     #[prost(int64, tag = "9")]
     pub max_device_bytes: i64,
 }

@@ -112,6 +112,8 @@ export const protobufFileName = "corank/v1/corank_service.proto";
  *   Sort of `keys`           keys, values and results are streams; with    keys or values are in shared memory, and
  *                            `limit`, a result of up to 64 KiB may be      others of up to 1 MiB inline; results are in
  *                            inline; indices need the keys' count          shared memory or inline
+ *   Sort of `key_columns`    as Sort of `keys`, with every count; no       as Sort of `keys`; no offsets (strings) and
+ *                            offsets (strings) and no ranks                no ranks
  *   Merge                    inputs are streams with a count; results      up to 32 inputs, one or more in shared
  *                            are streams                                   memory, and others of up to 1 MiB inline;
  *                                                                          results are in shared memory or inline
@@ -119,8 +121,8 @@ export const protobufFileName = "corank/v1/corank_service.proto";
  *   LoadBalance              results are streams                           never
  *   Move, Scatter            as Search; counts and offsets fit into        never
  *                            max_device_bytes
- * Sorts with `segment_offsets` or `key_columns` never do. Neither do Group, CombineSets, Join, Select, Rank and
- * plans of several operations.
+ * Sorts with `segment_offsets` never do. Neither do Group, CombineSets, Join, Select, Rank and plans of several
+ * operations.
  */
 
 /**
@@ -394,9 +396,10 @@ export interface ServerLimits {
   streamWindowBytes: number;
   /**
    * Device memory that the arrays of one request may take if they are streamed, or sorted or merged in pieces, in
-   * bytes. Sorts and merges of more than half as many bytes work out of core (RequestStats.out_of_core). So do a Search
-   * and an interval operator with streams of more bytes, if they are the only operation of the plan. Default: three
-   * quarters of the device's memory, divided by the number of long requests that share the device, at most four.
+   * bytes. Sorts and merges of more than half as many bytes work out of core (RequestStats.out_of_core). So do sorts by
+   * columns that need more bytes in all, and a Search and an interval operator with streams of more bytes, if they are
+   * the only operation of the plan. Default: three quarters of the device's memory, divided by the number of long
+   * requests that share the device, at most four.
    */
   maxDeviceBytes: number;
 }

@@ -194,10 +194,10 @@ export interface RequestStats {
   /**
    * Whether the arrays were too large for the device, so that some or all of them stayed in host memory. A Sort or
    * Merge in pieces works out of core if keys and values (or indices) of all inputs together have more bytes than half
-   * of ServerLimits.max_device_bytes; the device then holds a part of them at a time. A Search or an interval operator
-   * does if its streamed arrays, with the part of the result that is made in one piece, have more than max_device_bytes
-   * (or more than half of it, if the length of one was not announced); the device then accesses host memory over the
-   * bus.
+   * of ServerLimits.max_device_bytes; the device then holds a part of them at a time. A Sort by columns does if inputs,
+   * results and workspace together have more bytes than max_device_bytes. A Search or an interval operator does if its
+   * streamed arrays, with the part of the result that is made in one piece, have more than max_device_bytes (or more
+   * than half of it, if the length of one was not announced); the device then accesses host memory over the bus.
    */
   outOfCore: boolean;
   /** Execute only: time from the first chunk of the inputs to the last one, in nanoseconds. Overlaps the other times. */

@@ -1,0 +1,141 @@
+#include "server/run/external_column_sort.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "proto/wire_enums.h"
+#include "server/base/status_macros.h"
+#include "server/run/row_sink.h"
+#include "server/run/row_source.h"
+#include "server/run/table_merge.h"
+#include "server/run/table_sort.h"
+
+namespace corank {
+namespace {
+
+using Spec = ColumnSortOperation::Spec;
+
+// Copies of this size reach the full speed of the bus, and cutting runs on the host takes less time than the copies.
+constexpr int64_t kTileBytes = int64_t{64} << 20;
+
+using Inputs = std::vector<std::pair<std::string, const Operand*>>;
+
+// The inputs with their fields, in the order of TableShape.
+Inputs InputsOf(const Spec& sort) {
+  Inputs inputs;
+  for (size_t i = 0; i < sort.columns.size(); ++i) {
+    const std::string path = absl::StrCat("key_columns[", i, "]");
+    inputs.emplace_back(path + ".data", &sort.columns[i].data);
+    if (sort.columns[i].validity) inputs.emplace_back(path + ".validity", &*sort.columns[i].validity);
+  }
+  if (sort.values) inputs.emplace_back("values", &*sort.values);
+  return inputs;
+}
+
+bool Takes(const Spec& sort) {
+  if (sort.want_ranks || sort.limit == 0 || !sort.has_rows() || sort.rows() == 0) return false;
+  const auto& columns = sort.columns;
+  if (std::any_of(columns.begin(), columns.end(), [](const auto& column) { return column.offsets.has_value(); })) {
+    return false;
+  }
+  const Inputs inputs = InputsOf(sort);
+  const bool is_streamed = sort.columns.front().data.stream_input >= 0;
+  const auto is_taken = [is_streamed](const auto& input) {
+    return is_streamed ? input.second->stream_input >= 0 && input.second->has_count
+                       : input.second->stream_input < 0 && RowSource::IsOnHost(*input.second);
+  };
+  if (!std::all_of(inputs.begin(), inputs.end(), is_taken)) return false;
+  const auto is_shared = [](const auto& input) { return input.second->is_shared; };
+  if (!is_streamed && std::none_of(inputs.begin(), inputs.end(), is_shared)) return false;
+  const ColumnSortOperation whole(sort);
+  return std::all_of(whole.results().begin(), whole.results().end(), [&](const PendingResult& result) {
+    return is_streamed ? TakesStreamedRows(result.target, result.element_bytes, sort.limit)
+                       : RowResult::CanHold(result.target);
+  });
+}
+
+class ColumnSortWork final : public ExternalWork {
+ public:
+  explicit ColumnSortWork(Spec sort) : sort_(std::move(sort)) {}
+
+  Strategy strategy() const override { return Strategy::kExternalSort; }
+  bool is_streamed() const override { return sort_.columns.front().data.stream_input >= 0; }
+  bool may_fit_whole() const override { return true; }
+  bool prefers_whole() const override { return true; }
+  int64_t HostBytes(int64_t parts, int64_t, const JobMemory& memory) const override {
+    return ExternalColumnSort::HostBytes(sort_, parts, memory);
+  }
+  std::unique_ptr<Operation> Make(ExternalMeans means) const override {
+    return std::make_unique<ExternalColumnSort>(sort_, std::move(means));
+  }
+
+ private:
+  const Spec sort_;
+};
+
+}  // namespace
+
+std::unique_ptr<const ExternalWork> ExternalColumnSort::For(const Spec& sort) {
+  return Takes(sort) ? std::make_unique<ColumnSortWork>(sort) : nullptr;
+}
+
+int64_t ExternalColumnSort::HostBytes(const Spec& sort, int64_t parts, const JobMemory& memory) {
+  int64_t copies = 0;
+  for (const auto& [field, input] : InputsOf(sort)) copies += parts > 0 ? 0 : RowSource::CopyBytes(*input);
+  return copies + TableSorter::HostBytes(TableShape(sort), sort.rows(), sort.limit, parts > 0, memory);
+}
+
+int64_t ExternalColumnSort::work_bytes() const {
+  return means_.pipe == nullptr ? ColumnSortOperation(spec_).work_bytes() : means_.pipe->announced_bytes();
+}
+
+int64_t ExternalColumnSort::device_bytes(const Engine& engine) const {
+  // Tiles of the result are no larger than pieces.
+  const int64_t rows = TableSorter::PieceRows(shape_, spec_.rows(), *means_.memory);
+  return TableSorter::kStreams * shape_.SortBytes(engine, rows, rows);
+}
+
+int64_t ExternalColumnSort::host_bytes() const {
+  return HostBytes(spec_, means_.pipe == nullptr ? 0 : means_.pipe->options().parts, *means_.memory);
+}
+
+absl::Status ExternalColumnSort::Execute(Lane& lane, Outcome& outcome) {
+  means_.memory->SetEngine(&lane.engine());
+  if (means_.pipe == nullptr) return Sort(lane, outcome);
+  return means_.pipe->Run([&] { return Sort(lane, outcome); }, &outcome.stats);
+}
+
+absl::Status ExternalColumnSort::Sort(Lane& lane, Outcome& outcome) {
+  JobMemory& memory = *means_.memory;
+  const Inputs inputs = InputsOf(spec_);
+  CORANK_ASSIGN_OR_RETURN(RowSource source, RowSource::Open({inputs.begin(), inputs.end()}, means_.pipe.get(), memory));
+  TableSorter sorter(shape_, spec_.rows(), spec_.limit, &memory, &lane, &outcome.stats);
+  CORANK_RETURN_IF_ERROR(sorter.AddAll(source));
+  CORANK_ASSIGN_OR_RETURN(const std::vector<TableRun> runs, sorter.Finish());
+  lane.set_next_stage(Stage::kCopyOut);
+  outcome.stats.set_runs(runs.size() > 1 ? static_cast<int32_t>(runs.size()) : 0);
+  outcome.stats.set_out_of_core(true);
+  outcome.sort_algorithm = ToWire(sorter.algorithm());
+  const ColumnSortOperation whole(spec_);
+  CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> results, RowResult::Make(whole.results()));
+  std::vector<RowSink::Column> places;
+  auto result = results.begin();
+  for (const ColumnSortOperation::Column& column : spec_.columns) {
+    for (int array = 0; array < (column.validity ? 2 : 1); ++array) {
+      places.push_back(spec_.want_columns ? (result++)->column() : RowSink::Column());
+    }
+  }
+  if (spec_.values || spec_.want_indices) places.push_back(results.back().column());
+  const int64_t tile_rows = std::min(TableSorter::PieceRows(shape_, spec_.rows(), memory),
+                                     std::max<int64_t>(1, kTileBytes / shape_.row_bytes()));
+  TableSink sink(shape_, std::move(places), tile_rows, means_.pipe.get(), &lane);
+  const int64_t rows = spec_.limit < 0 ? spec_.rows() : std::min(spec_.limit, spec_.rows());
+  CORANK_RETURN_IF_ERROR(MergeTables(lane, shape_, runs, rows, sink, &outcome.stats));
+  for (const RowResult& made : results) outcome.results.push_back(made.Collect());
+  return absl::OkStatus();
+}
+
+}  // namespace corank
