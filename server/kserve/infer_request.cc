@@ -18,6 +18,8 @@
 namespace corank {
 namespace {
 
+using google::protobuf::EnumDescriptor;
+using google::protobuf::EnumValueDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using inference::InferParameter;
@@ -132,6 +134,16 @@ std::optional<int> IndexAfter(absl::string_view name, absl::string_view base) {
   return index;
 }
 
+// What the names of an enum have in common, such as SORT_ALGORITHM_.
+absl::string_view PrefixOf(const EnumDescriptor& values) {
+  return absl::StripSuffix(values.value(0)->name(), "UNSPECIFIED");
+}
+
+// SORT_ALGORITHM_RADIX for "radix". Null: no such value.
+const EnumValueDescriptor* ValueWithEnd(const EnumDescriptor& values, absl::string_view end) {
+  return values.FindValueByName(absl::StrCat(PrefixOf(values), absl::AsciiStrToUpper(end)));
+}
+
 // Whether callers may send a parameter that means nothing here: sequences, and extensions of Triton.
 bool IsIgnored(absl::string_view name) {
   return absl::StartsWith(name, "sequence_") || absl::StartsWith(name, "triton_") || name == "binary_data_output";
@@ -165,7 +177,7 @@ absl::Status InferRequest::Translate(RegionRegistry* regions, const std::string&
   if (IsValidRequestId(message_.id())) {
     model_->family->request.mutable_options(request_.get())->set_request_id(message_.id());
   }
-  if (model_->family->wants_indices) static_cast<v1::SortRequest*>(request_.get())->set_output(v1::SORT_OUTPUT_INDICES);
+  if (model_->family->preset != nullptr) model_->family->preset(request_.get());
   CORANK_RETURN_IF_ERROR(ReadParameters());
   CORANK_RETURN_IF_ERROR(ReadInputs());
   return ReadOutputs();
@@ -213,15 +225,12 @@ absl::Status InferRequest::ReadOption(const std::string& name, const InferParame
     CORANK_ASSIGN_OR_RETURN(const int64_t number, IntegerOf(value, field));
     reflection->SetInt64(request_.get(), option, number);
   } else {
-    // The names in the contract, such as SORT_ALGORITHM_RADIX, less what all have in common.
-    const auto* values = option->enum_type();
-    const std::string& first = values->value(0)->name();
-    const std::string prefix = first.substr(0, first.size() - absl::string_view("UNSPECIFIED").size());
-    const auto* chosen = values->FindValueByName(absl::StrCat(prefix, absl::AsciiStrToUpper(value.string_param())));
+    const EnumDescriptor& values = *option->enum_type();
+    const EnumValueDescriptor* const chosen = ValueWithEnd(values, value.string_param());
     if (chosen == nullptr) {
-      return InvalidField(field,
-                          absl::StrCat("must be the end of a name of ", values->name(), ", such as '",
-                                       absl::AsciiStrToLower(values->value(1)->name().substr(prefix.size())), "'"));
+      const std::string end = values.value(1)->name().substr(PrefixOf(values).size());
+      return InvalidField(field, absl::StrCat("must be the end of a name of ", values.name(), ", such as '",
+                                              absl::AsciiStrToLower(end), "'"));
     }
     reflection->SetEnum(request_.get(), option, chosen);
   }
@@ -278,11 +287,11 @@ absl::Status InferRequest::ReadInput(const ModelInferRequest::InferInputTensor& 
     return InvalidField(absl::StrCat(field, ".name"), absl::StrCat("'", input.name(), "' occurs twice"));
   }
   const Datatype* const type = FindDatatype(input.datatype());
-  const v1::ElementType wanted = tensor->type == TensorType::kInt64 ? v1::ELEMENT_TYPE_INT64 : model_->type;
-  if (type == nullptr || (tensor->type != TensorType::kAny && type->type != wanted)) {
+  const Datatype& wanted = DefaultType(*model_, tensor->type);
+  if (type == nullptr || (tensor->type != TensorType::kAny && type->type != wanted.type)) {
     return InvalidField(absl::StrCat(field, ".datatype"),
                         absl::StrCat("'", input.datatype(), "' is not the type of this input, ",
-                                     tensor->type == TensorType::kAny ? "any number" : DatatypeOf(wanted).name));
+                                     tensor->type == TensorType::kAny ? "any number" : wanted.name));
   }
   if (input.shape_size() != 1 || input.shape(0) < 0) {
     return InvalidField(
@@ -348,7 +357,19 @@ absl::Status InferRequest::ReadOutputs() {
     SetRegion(*range, KindOfRegion(regions_, *tenant_, range->region), destination);
     room_[tensor->destination] = range->bytes;
   }
+  ChooseResults();
   return absl::OkStatus();
+}
+
+void InferRequest::ChooseResults() {
+  const FieldDescriptor* const results = FieldOf(*request_, "outputs");
+  if (results == nullptr) return;  // the operator has no choice
+  for (const OutputTensor& tensor : model_->family->outputs) {
+    const EnumValueDescriptor* const result = ValueWithEnd(*results->enum_type(), tensor.name);
+    if (result != nullptr && IsRequested(tensor.name)) {
+      request_->GetReflection()->AddEnum(request_.get(), results, result);
+    }
+  }
 }
 
 // Everything before the raw contents.

@@ -63,6 +63,8 @@ class InferRequest {
   absl::Status ReadInputs();
   absl::Status ReadInput(const inference::ModelInferRequest::InferInputTensor& input, const std::string& field);
   absl::Status ReadOutputs();
+  // Asks the operator for the outputs that the caller wants.
+  void ChooseResults();
   // The array of the operator's request that an input fills.
   absl::StatusOr<v1::Array*> ArrayOf(const std::string& name, const std::string& field, const InputTensor** tensor);
   absl::Status PlaceContents(const inference::ModelInferRequest::InferInputTensor& input, const Datatype& type,

@@ -5,7 +5,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
-#include "server/kserve/tensors.h"
 #include "server/model/operator_traits.h"
 
 namespace corank {
@@ -24,15 +23,29 @@ RequestKind KindOf() {
           [](Message* request) { return static_cast<Request*>(request)->mutable_options(); }};
 }
 
-// The families with a model for each type of key.
-std::vector<ModelFamily> TypedFamilies() {
-  constexpr TensorType kModel = TensorType::kModel, kInt64 = TensorType::kInt64, kAny = TensorType::kAny;
+constexpr TensorType kModel = TensorType::kModel, kInt64 = TensorType::kInt64, kAny = TensorType::kAny;
+
+void SetIndices(google::protobuf::Message* request) {
+  static_cast<v1::SortRequest*>(request)->set_output(v1::SORT_OUTPUT_INDICES);
+}
+
+template <typename Request>
+void SetCountOnly(google::protobuf::Message* request) {
+  static_cast<Request*>(request)->set_count_only(true);
+}
+
+// Results that several operators have.
+const OutputTensor kKeysOut{"keys", kModel, ResultRole::kKeys, "keys_destination"};
+const OutputTensor kValuesOut{"values", kAny, ResultRole::kValues, "values_destination"};
+const OutputTensor kIndicesOut{"indices", TensorType::kIndex, ResultRole::kIndices, "indices_destination"};
+const OutputTensor kCountOut{"count", kInt64, ResultRole::kCount, "count_destination"};
+
+// The families of operators whose results are as long as their inputs say.
+std::vector<ModelFamily> FamiliesOfKnownLength() {
   const InputTensor keys{"keys", kModel}, values{"values", kAny}, segments{"segment_offsets", kInt64, true};
   const InputTensor sorted_keys{"keys", kModel, false, true}, sorted_values{"values", kAny, false, true};
-  const OutputTensor out_keys{"keys", kModel, ResultRole::kKeys, "keys_destination"};
-  const OutputTensor out_values{"values", kAny, ResultRole::kValues, "values_destination"};
-  const OutputTensor indices{"indices", TensorType::kIndex, ResultRole::kIndices, "indices_destination"};
   const OutputTensor positions{"positions", TensorType::kIndex, ResultRole::kPositions, "destination"};
+  const OutputTensor ranks{"ranks", TensorType::kFloat64, ResultRole::kRanks, "ranks_destination"};
   const OutputTensor result{"result", kModel, ResultRole::kResult, "result_destination"};
   const OutputTensor gathered{"result", kModel, ResultRole::kResult, "destination"};
   const OutputTensor expanded{"values", kModel, ResultRole::kValues, "destination"};
@@ -42,20 +55,69 @@ std::vector<ModelFamily> TypedFamilies() {
   const std::vector<const char*> merge{"descending", "algorithm", "assume_sorted"};
   const std::vector<const char*> move{"destination_count", "allow_overlap"};
   return {
-      {"sort", Operator::kSort, {keys, segments}, {out_keys}, sort},
-      {"argsort", Operator::kSort, {keys, segments}, {indices}, sort, true},
-      {"sort_pairs", Operator::kSort, {keys, values, segments}, {out_keys, out_values}, sort},
-      {"merge", Operator::kMerge, {sorted_keys}, {out_keys}, merge},
-      {"merge_pairs", Operator::kMerge, {sorted_keys, sorted_values}, {out_keys, out_values}, merge},
+      {"sort", Operator::kSort, {keys, segments}, {kKeysOut}, sort},
+      {"argsort", Operator::kSort, {keys, segments}, {kIndicesOut}, sort, SetIndices},
+      {"sort_pairs", Operator::kSort, {keys, values, segments}, {kKeysOut, kValuesOut}, sort},
+      {"merge", Operator::kMerge, {sorted_keys}, {kKeysOut}, merge},
+      {"merge_pairs", Operator::kMerge, {sorted_keys, sorted_values}, {kKeysOut, kValuesOut}, merge},
       {"search",
        Operator::kSearch,
        {{"haystack", kModel}, {"needles", kModel}},
        {positions},
        {"descending", "bound", "assume_sorted"}},
+      {"rank", Operator::kRank, {keys}, {ranks}, {"method", "descending", "keys_sorted"}},
       {"expand", Operator::kExpandIntervals, {{"values", kModel}, counts}, {expanded}, {}},
       {"gather", Operator::kGatherIntervals, {source, from, counts}, {gathered}, {}},
       {"scatter", Operator::kScatterIntervals, {source, to, counts, initial}, {result}, move},
       {"move", Operator::kMoveIntervals, {source, from, to, counts, initial}, {result}, move},
+  };
+}
+
+// The families of operators whose run finds how long the results are.
+std::vector<ModelFamily> FamiliesOfFoundLength() {
+  const InputTensor keys{"keys", kModel}, values{"values", kAny}, left{"left", kModel}, right{"right", kModel};
+  const InputTensor left_values{"left_values", kAny}, right_values{"right_values", kAny, true};
+  // Exactly one of these decides; a description shows the first.
+  const InputTensor flags{"flags", TensorType::kUint8}, bitmap{"bitmap", TensorType::kUint8, true};
+  const InputTensor positions{"positions", kInt64, true}, threshold{"threshold", kModel, true};
+  const OutputTensor counts{"counts", kInt64, ResultRole::kCounts, "counts_destination"};
+  const OutputTensor firsts{"firsts", TensorType::kIndex, ResultRole::kFirsts, "firsts_destination"};
+  const OutputTensor sums{"sums", TensorType::kSum, ResultRole::kSums, "sums_destination"};
+  const OutputTensor minima{"minima", kAny, ResultRole::kMinima, "minima_destination"};
+  const OutputTensor maxima{"maxima", kAny, ResultRole::kMaxima, "maxima_destination"};
+  const OutputTensor left_rows{"left_rows", TensorType::kRowNumber, ResultRole::kLeftRows, "left_rows_destination"};
+  const OutputTensor right_rows{"right_rows", TensorType::kRowNumber, ResultRole::kRightRows, "right_rows_destination"};
+  const OutputTensor elements_out{"elements", kModel, ResultRole::kElements, "elements_destination"};
+  const std::vector<const char*> group{"descending", "input"}, sets{"operation", "descending"};
+  const std::vector<const char*> select{"comparison", "negate", "partition"};
+  const InputTensor elements{"elements", kModel};
+  return {
+      {"group", Operator::kGroup, {keys}, {kKeysOut, counts, firsts}, group},
+      {"group_values", Operator::kGroup, {keys, values}, {kKeysOut, counts, firsts, sums, minima, maxima}, group},
+      {"combine_sets", Operator::kCombineSets, {left, right}, {kKeysOut}, sets},
+      {"combine_sets_pairs",
+       Operator::kCombineSets,
+       {left, right, left_values, right_values},
+       {kKeysOut, kValuesOut},
+       sets},
+      {"count_sets", Operator::kCombineSets, {left, right}, {kCountOut}, sets, SetCountOnly<v1::CombineSetsRequest>},
+      {"join", Operator::kJoin, {left, right}, {left_rows, right_rows}, {"kind", "right_sorted", "max_rows"}},
+      {"count_join",
+       Operator::kJoin,
+       {left, right},
+       {kCountOut},
+       {"kind", "right_sorted"},
+       SetCountOnly<v1::JoinRequest>},
+      {"select",
+       Operator::kSelect,
+       {elements, flags, bitmap, positions, threshold},
+       {elements_out, kIndicesOut, kCountOut},
+       select},
+      {"select_pairs",
+       Operator::kSelect,
+       {elements, values, flags, bitmap, positions, threshold},
+       {elements_out, kValuesOut, kIndicesOut, kCountOut},
+       select},
   };
 }
 
@@ -69,14 +131,17 @@ ModelFamily LoadBalanceFamily() {
 }
 
 struct Catalog {
-  std::vector<ModelFamily> families = TypedFamilies();
+  std::vector<ModelFamily> known = FamiliesOfKnownLength();
+  std::vector<ModelFamily> found = FamiliesOfFoundLength();
   ModelFamily load_balance = LoadBalanceFamily();
   std::vector<Model> models;
   absl::flat_hash_map<std::string, const Model*> by_name;
 
   Catalog() {
-    for (const ModelFamily& family : families) {
-      for (const Datatype& type : Datatypes()) Add(family, type);
+    for (const auto* const families : {&known, &found}) {
+      for (const ModelFamily& family : *families) {
+        for (const Datatype& type : Datatypes()) Add(family, type);
+      }
     }
     Add(load_balance, DatatypeOf(v1::ELEMENT_TYPE_INT64));
     for (const Model& model : models) by_name[model.name] = &model;
@@ -92,18 +157,6 @@ struct Catalog {
 const Catalog& TheCatalog() {
   static const auto* const catalog = new Catalog;
   return *catalog;
-}
-
-// The datatype that a description shows. Values may have any type; the description names that of the model.
-const Datatype& ShownType(const Model& model, TensorType type) {
-  switch (type) {
-    case TensorType::kInt64:
-      return DatatypeOf(v1::ELEMENT_TYPE_INT64);
-    case TensorType::kIndex:
-      return DatatypeOf(v1::ELEMENT_TYPE_UINT32);
-    default:
-      return DatatypeOf(model.type);
-  }
 }
 
 // Calls `show` with the name and the tensor of each input that a request needs. perf_analyzer sends, and needs data
@@ -130,6 +183,31 @@ RequestKind RequestKindOf(Operator op) {
   return kind;
 }
 
+const Datatype& DefaultType(const Model& model, TensorType type) {
+  switch (type) {
+    case TensorType::kModel:
+    case TensorType::kAny:
+      break;
+    case TensorType::kUint8:
+      return DatatypeOf(v1::ELEMENT_TYPE_UINT8);
+    case TensorType::kInt64:
+      return DatatypeOf(v1::ELEMENT_TYPE_INT64);
+    case TensorType::kFloat64:
+      return DatatypeOf(v1::ELEMENT_TYPE_FLOAT64);
+    case TensorType::kIndex:
+      return DatatypeOf(v1::ELEMENT_TYPE_UINT32);
+    case TensorType::kRowNumber:
+      return DatatypeOf(v1::ELEMENT_TYPE_INT32);
+    case TensorType::kSum: {
+      const char first = *DatatypeOf(model.type).name;
+      return DatatypeOf(first == 'I'   ? v1::ELEMENT_TYPE_INT64
+                        : first == 'U' ? v1::ELEMENT_TYPE_UINT64
+                                       : v1::ELEMENT_TYPE_FLOAT64);
+    }
+  }
+  return DatatypeOf(model.type);
+}
+
 absl::Span<const Model> Models() { return TheCatalog().models; }
 
 absl::StatusOr<const Model*> FindModel(absl::string_view name, absl::string_view version, absl::string_view field) {
@@ -153,13 +231,13 @@ inference::ModelMetadataResponse MetadataOf(const Model& model) {
   ForEachInput(model, [&](const std::string& name, const InputTensor& input) {
     auto* tensor = metadata.add_inputs();
     tensor->set_name(name);
-    tensor->set_datatype(ShownType(model, input.type).name);
+    tensor->set_datatype(DefaultType(model, input.type).name);
     tensor->add_shape(-1);
   });
   for (const OutputTensor& output : model.family->outputs) {
     auto* tensor = metadata.add_outputs();
     tensor->set_name(output.name);
-    tensor->set_datatype(ShownType(model, output.type).name);
+    tensor->set_datatype(DefaultType(model, output.type).name);
     tensor->add_shape(-1);
   }
   return metadata;
@@ -174,13 +252,13 @@ inference::ModelConfig ConfigOf(const Model& model) {
   ForEachInput(model, [&](const std::string& name, const InputTensor& input) {
     auto* tensor = config.add_input();
     tensor->set_name(name);
-    tensor->set_data_type(ShownType(model, input.type).config);
+    tensor->set_data_type(DefaultType(model, input.type).config);
     tensor->add_dims(-1);
   });
   for (const OutputTensor& output : model.family->outputs) {
     auto* tensor = config.add_output();
     tensor->set_name(output.name);
-    tensor->set_data_type(ShownType(model, output.type).config);
+    tensor->set_data_type(DefaultType(model, output.type).config);
     tensor->add_dims(-1);
   }
   return config;

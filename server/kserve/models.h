@@ -13,6 +13,7 @@
 #include "corank/v1/operators.pb.h"
 #include "google/protobuf/message.h"
 #include "inference/grpc_service.pb.h"
+#include "server/kserve/tensors.h"
 #include "server/model/operator.h"
 #include "server/model/outcome.h"
 #include "server/plan/parse/validate.h"
@@ -25,16 +26,20 @@ inline constexpr char kModelVersion[] = "1";
 /// The type of a tensor.
 enum class TensorType : uint8_t {
   kModel,  // the model's own
+  kUint8,
   kInt64,
-  kIndex,  // UINT32, or UINT64 if some index needs it
-  kAny,    // an input: any type; an output: the type of the input of this name
+  kFloat64,
+  kIndex,      // UINT32, or UINT64 if some index needs it
+  kRowNumber,  // INT32, or INT64 if some row needs it
+  kSum,        // of 64 bits, signed, unsigned or a float, as the values are
+  kAny,        // an input: any type; an output: the type of the input that it is made of
 };
 
 /// An input, named like the field of the operator's request that it fills.
 struct InputTensor {
   const char* name;
   TensorType type;
-  bool is_optional = false;
+  bool is_optional = false;  // descriptions leave it out
   /// A repeated field: the inputs are name_0, name_1 and so on, at least two.
   bool is_repeated = false;
 };
@@ -65,7 +70,8 @@ struct ModelFamily {
   std::vector<OutputTensor> outputs;
   /// Parameters of requests, named like fields of the operator's request; `descending` sets the order.
   std::vector<const char*> parameters;
-  bool wants_indices = false;  // Sort: indices instead of keys
+  /// Sets the fields of the operator's request that are the same in all requests. Null: none.
+  void (*preset)(google::protobuf::Message* request) = nullptr;
   RequestKind request = RequestKindOf(op);
 };
 
@@ -75,6 +81,9 @@ struct Model {
   v1::ElementType type;
   int index;  // in Models()
 };
+
+/// The type that a tensor has by default. Values may have any type; this is that of the model.
+const Datatype& DefaultType(const Model& model, TensorType type);
 
 /// All models. They exist as long as the process.
 absl::Span<const Model> Models();

@@ -40,7 +40,7 @@ def test_server_is_live_ready_and_described(client: triton.InferenceServerClient
 
 def test_every_model_is_listed_ready_and_described(client: triton.InferenceServerClient) -> None:
     names = [model.name for model in client.get_model_repository_index().models]
-    assert len(set(names)) == len(names) == 10 * len(TYPES) + 1
+    assert len(set(names)) == len(names) == 20 * len(TYPES) + 1
     for name in names:
         assert client.is_model_ready(name)
         assert client.is_model_ready(name, "1")
