@@ -217,12 +217,16 @@ class Case(Planner):
 
     def _refused(self, plan: Plan, error: RefusedError) -> None:
         """Checks that a failed call had to fail and changed nothing."""
+        # With workspace. A join sorts row numbers of 4 bytes, whatever bytes its keys have.
         one = max(
-            sum(each.elements.data.nbytes for each in operation.inputs)
-            + sum(max(each.elements.data.nbytes, each.room) for each in operation.results)
+            (32 if operation.kind == "join" else 8)
+            * (
+                sum(each.elements.data.nbytes for each in operation.inputs)
+                + sum(max(each.elements.data.nbytes, each.room) for each in operation.results)
+            )
             for operation in plan.operations
         )
-        is_large = plan.device_bytes > self._most * 3 // 4 or (8 * one > self._most and not plan.unary)  # and workspace
+        is_large = plan.device_bytes > self._most * 3 // 4 or (one > self._most and not plan.unary)
         too_large = "keeps for one request|one request may (have|take)|device memory"
         if error.code == INVALID and is_large and re.search(too_large, str(error)):
             self._counts["too large"] += 1
