@@ -19,85 +19,40 @@ impl Answered {
                 arrays.insert(name.to_owned(), array);
             }
         };
+        // Adds the arrays of an answer; its value is the stats.
+        macro_rules! take {
+            ($answer:ident: $($array:ident),+) => {{
+                $(add(stringify!($array), $answer.$array);)+
+                $answer.stats
+            }};
+        }
         let mut algorithm = String::new();
         let short = |name: &str, prefix: &str| name.trim_start_matches(prefix).to_lowercase();
         let stats = match answer {
             Answer::Sort(sort) => {
                 algorithm = short(sort.algorithm().as_str_name(), "SORT_ALGORITHM_");
-                add("keys", sort.keys);
-                add("values", sort.values);
-                add("indices", sort.indices);
-                add("ranks", sort.ranks);
                 for (at, column) in sort.key_columns.into_iter().enumerate() {
                     add(&format!("key_columns[{at}].data"), column.data);
                     add(&format!("key_columns[{at}].offsets"), column.offsets);
                     add(&format!("key_columns[{at}].validity"), column.validity);
                 }
-                sort.stats
+                take!(sort: keys, values, indices, ranks)
             }
             Answer::Merge(merge) => {
                 algorithm = short(merge.algorithm().as_str_name(), "MERGE_ALGORITHM_");
-                add("keys", merge.keys);
-                add("values", merge.values);
-                merge.stats
+                take!(merge: keys, values)
             }
-            Answer::ExpandIntervals(expand) => {
-                add("values", expand.values);
-                expand.stats
-            }
-            Answer::MoveIntervals(moved) => {
-                add("result", moved.result);
-                moved.stats
-            }
-            Answer::GatherIntervals(gather) => {
-                add("result", gather.result);
-                gather.stats
-            }
-            Answer::ScatterIntervals(scatter) => {
-                add("result", scatter.result);
-                scatter.stats
-            }
-            Answer::LoadBalance(balance) => {
-                add("objects", balance.objects);
-                add("ranks", balance.ranks);
-                balance.stats
-            }
-            Answer::Search(search) => {
-                add("positions", search.positions);
-                search.stats
-            }
-            Answer::Group(group) => {
-                add("keys", group.keys);
-                add("counts", group.counts);
-                add("firsts", group.firsts);
-                add("sums", group.sums);
-                add("minima", group.minima);
-                add("maxima", group.maxima);
-                group.stats
-            }
-            Answer::CombineSets(sets) => {
-                add("keys", sets.keys);
-                add("values", sets.values);
-                add("count", sets.count);
-                sets.stats
-            }
-            Answer::Rank(rank) => {
-                add("ranks", rank.ranks);
-                rank.stats
-            }
-            Answer::Select(select) => {
-                add("elements", select.elements);
-                add("values", select.values);
-                add("indices", select.indices);
-                add("count", select.count);
-                select.stats
-            }
-            Answer::Join(join) => {
-                add("left_rows", join.left_rows);
-                add("right_rows", join.right_rows);
-                add("count", join.count);
-                join.stats
-            }
+            Answer::ExpandIntervals(expand) => take!(expand: values),
+            Answer::MoveIntervals(moved) => take!(moved: result),
+            Answer::GatherIntervals(gather) => take!(gather: result),
+            Answer::ScatterIntervals(scatter) => take!(scatter: result),
+            Answer::LoadBalance(balance) => take!(balance: objects, ranks),
+            Answer::Search(search) => take!(search: positions),
+            Answer::Group(group) => take!(group: keys, counts, firsts, sums, minima, maxima),
+            Answer::CombineSets(sets) => take!(sets: keys, values, count),
+            Answer::Rank(rank) => take!(rank: ranks),
+            Answer::Select(select) => take!(select: elements, values, indices, count),
+            Answer::Join(join) => take!(join: left_rows, right_rows, count),
         };
         Self { arrays, algorithm, stats: stats.unwrap_or_default() }
     }
