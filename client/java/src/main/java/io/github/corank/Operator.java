@@ -24,8 +24,7 @@ public abstract sealed class Operator<R>
         CountSets,
         Join,
         CountJoin,
-        Select,
-        Partition,
+        Selecting,
         Remove,
         Insert,
         Rank {

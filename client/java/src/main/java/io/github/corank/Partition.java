@@ -3,21 +3,14 @@ package io.github.corank;
 import io.github.corank.v1.SelectOutput;
 import io.github.corank.v1.SelectRequest;
 import java.util.List;
-import java.util.Objects;
 
 /**
  * Moves the elements that {@link Select} would return to the front, and counts them. Both parts
  * keep their order.
  */
-public final class Partition extends Operator<PartitionResult> {
-  private final Input elements;
-  private final Selection selection;
-  private Input values;
-  private boolean negate;
-
+public final class Partition extends Selecting<PartitionResult, Partition> {
   private Partition(Input elements, Selection selection) {
-    this.elements = Objects.requireNonNull(elements, "elements");
-    this.selection = Objects.requireNonNull(selection, "selection");
+    super(elements, selection);
   }
 
   /** Parts elements of any type, records included. */
@@ -25,22 +18,15 @@ public final class Partition extends Operator<PartitionResult> {
     return new Partition(elements, selection);
   }
 
-  /** Moves one value with each element, of any type, records included. */
-  public Partition values(Input values) {
-    this.values = Objects.requireNonNull(values, "values");
-    return this;
-  }
-
-  /** Moves the other elements to the front. */
-  public Partition negate() {
-    negate = true;
+  @Override
+  Partition self() {
     return this;
   }
 
   @Override
   Task task() {
     Task task = new Task(Method.SELECT);
-    SelectRequest.Builder request = selection.addTo(task, elements, values, negate);
+    SelectRequest.Builder request = addTo(task);
     request.setPartition(true);
     request.addOutputs(SelectOutput.SELECT_OUTPUT_ELEMENTS);
     request.addOutputs(SelectOutput.SELECT_OUTPUT_COUNT);

@@ -3,41 +3,23 @@ package io.github.corank;
 import io.github.corank.v1.SelectOutput;
 import io.github.corank.v1.SelectRequest;
 import java.util.List;
-import java.util.Objects;
 
 /**
  * Selects elements by flags, bits, positions or a comparison, and keeps their order: a filter. Only
  * the answer tells how many there are; until then, the server makes room for all elements. {@link
  * Partition} puts the others behind them, and {@link Remove} leaves out those at given positions.
  */
-public final class Select extends Operator<SelectResult> {
-  private final Input elements;
-  private final Selection selection;
-  private Input values;
-  private boolean negate;
+public final class Select extends Selecting<SelectResult, Select> {
   private boolean hasElements = true;
   private boolean hasIndices;
 
   private Select(Input elements, Selection selection) {
-    this.elements = Objects.requireNonNull(elements, "elements");
-    this.selection = Objects.requireNonNull(selection, "selection");
+    super(elements, selection);
   }
 
   /** Selects among elements of any type, records included. */
   public static Select of(Input elements, Selection selection) {
     return new Select(elements, selection);
-  }
-
-  /** Moves one value with each element, of any type, records included. */
-  public Select values(Input values) {
-    this.values = Objects.requireNonNull(values, "values");
-    return this;
-  }
-
-  /** Selects the other elements. */
-  public Select negate() {
-    negate = true;
-    return this;
   }
 
   /** Returns the positions of the selected elements, in ascending order, instead of them. */
@@ -55,9 +37,14 @@ public final class Select extends Operator<SelectResult> {
   }
 
   @Override
+  Select self() {
+    return this;
+  }
+
+  @Override
   Task task() {
     Task task = new Task(Method.SELECT);
-    SelectRequest.Builder request = selection.addTo(task, elements, values, negate);
+    SelectRequest.Builder request = addTo(task);
     if (hasElements) {
       request.addOutputs(SelectOutput.SELECT_OUTPUT_ELEMENTS);
       task.outputUpTo(
