@@ -12,7 +12,21 @@ __device__ __forceinline__ void CopyUnits(int row_bytes, void* out, int64_t firs
   const int units = row_bytes / static_cast<int>(sizeof(Unit));
   Unit* const to = static_cast<Unit*>(out) + first * units;
   if (units == 1) {
-    for (int i = threadIdx.x; i < count; i += kThreads) to[i] = *reinterpret_cast<const Unit*>(source_of(i));
+    // Several loads before their stores, which the compiler could not put behind each other.
+    constexpr int kBatch = sizeof(Unit) > 4 ? 1 : 4;
+    for (int first_of_batch = threadIdx.x; first_of_batch < count; first_of_batch += kThreads * kBatch) {
+      Unit batch[kBatch];
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        const int i = first_of_batch + j * kThreads;
+        if (i < count) batch[j] = *reinterpret_cast<const Unit*>(source_of(i));
+      }
+#pragma unroll
+      for (int j = 0; j < kBatch; ++j) {
+        const int i = first_of_batch + j * kThreads;
+        if (i < count) to[i] = batch[j];
+      }
+    }
     return;
   }
   for (int i = threadIdx.x; i < count * units; i += kThreads) {

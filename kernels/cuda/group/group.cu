@@ -35,17 +35,15 @@ struct TileEnds {
 
 /// Keeps the keys that differ from the previous one.
 template <typename Bits, bool kFloat>
-struct FindHeads {
+struct FindHeads : CompactOp {
   static constexpr int kKeyBytes = sizeof(Bits);
   using Tuning = CompactTuning<kKeyBytes>;
   struct Rows {
     Bits keys[Tuning::kItems];
     Bits before;  // lane 0: the key before the first row
+    bool may_be_unsorted;
   };
-  struct Shared {
-    uint16_t starts[Tuning::kTile];  // of the groups that begin in the tile
-  };
-  static_assert(Tuning::kTile <= 1 << 16, "places of 16 bits");
+  using Staged = Bits;
   const Bits* keys;
   KeyOrder<Bits, kFloat> order;
   Bits* keys_out;       // may be null
@@ -59,61 +57,74 @@ struct FindHeads {
   __device__ __forceinline__ void Load(int64_t first, int left, Rows& rows) const {
     const Bits* const from = keys + first;
     rows.before = threadIdx.x % 32 == 0 && first > 0 && left > 0 ? from[-1] : Bits{0};
+    LoadRows(from, left, Bits{0}, rows.keys);
+    rows.may_be_unsorted = false;
+  }
+  /// The key before that of row i. A whole warp calls it.
+  __device__ __forceinline__ Bits Previous(const Rows& rows, int i) const {
+    const Bits last = i == 0 ? rows.before : __shfl_sync(kAllLanes, rows.keys[i == 0 ? 0 : i - 1], 31);
+    const Bits previous = __shfl_up_sync(kAllLanes, rows.keys[i], 1);
+    return threadIdx.x % 32 == 0 ? last : previous;
+  }
+  __device__ __forceinline__ bool Keeps(int64_t first, Rows& rows, int i) const {
+    const Bits rank = order.RankOfRaw(rows.keys[i]), previous = order.RankOfRaw(Previous(rows, i));
+    rows.may_be_unsorted |= rank < previous;  // or a row is beyond the last key, or the first one
+    return rank != previous || (i == 0 && first == 0);
+  }
+  __device__ __forceinline__ void Check(int64_t first, int left, const Rows& rows) const {
+    if (unsorted_cell == nullptr || !__any_sync(kAllLanes, rows.may_be_unsorted)) return;
 #pragma unroll
-    for (int i = 0; i < Tuning::kItems; ++i) rows.keys[i] = 32 * i < left ? from[32 * i] : Bits{0};
-  }
-  __device__ __forceinline__ bool Keeps(int64_t first, int left, const Rows& rows, int i) const {
-    const Bits last = i == 0 ? rows.before : __shfl_sync(~0u, rows.keys[i == 0 ? 0 : i - 1], 31);
-    Bits previous = __shfl_up_sync(~0u, rows.keys[i], 1);
-    if (threadIdx.x % 32 == 0) previous = last;
-    const Bits rank = order.RankOfRaw(rows.keys[i]), previous_rank = order.RankOfRaw(previous);
-    const bool is_first = i == 0 && first == 0;
-    if (rank < previous_rank && unsorted_cell != nullptr && 32 * i < left && !is_first) {
-      atomicMax(unsorted_cell, PackFault(0, first + 32 * i));
+    for (int i = 0; i < Tuning::kItems; ++i) {
+      const bool is_before = order.RankOfRaw(rows.keys[i]) < order.RankOfRaw(Previous(rows, i));
+      if (is_before && 32 * i < left && first + 32 * i > 0) atomicMax(unsorted_cell, PackFault(0, first + 32 * i));
     }
-    return rank != previous_rank || is_first;
   }
-  __device__ __forceinline__ void Keep(const Rows& rows, int i, int64_t position, int64_t slot, int tile_slot,
-                                       Shared& shared) const {
-    if (keys_out != nullptr) keys_out[slot] = rows.keys[i];
-    if (counts_out != nullptr) shared.starts[tile_slot] = static_cast<uint16_t>(position % Tuning::kTile);
-    if (firsts_out == nullptr) return;
-    if (index_bytes == 4) {
-      KeepFirst<uint32_t>(position, slot);
-    } else {
-      KeepFirst<uint64_t>(position, slot);
+  __device__ __forceinline__ Bits Stage(const Rows& rows, int i) const { return rows.keys[i]; }
+  __device__ __forceinline__ void Write(const KeptTile<Bits>& kept) const {
+    const int thread = static_cast<int>(threadIdx.x);
+    constexpr int kStep = GroupTuning::kCompactThreads;
+    if (keys_out != nullptr) {
+      for (int i = thread; i < kept.count; i += kStep) keys_out[kept.before + i] = kept.staged[i];
     }
+    if (firsts_out != nullptr) {
+      if (index_bytes == 4) {
+        WriteFirsts<uint32_t>(kept);
+      } else {
+        WriteFirsts<uint64_t>(kept);
+      }
+    }
+    if (counts_out == nullptr) return;
+    for (int i = thread; i < kept.count - 1; i += kStep) {
+      counts_out[kept.before + i] = kept.places[i + 1] - kept.places[i];
+    }
+    if (thread == 0 && kept.count > 0) ends[kept.tile] = {kept.places[0], kept.places[kept.count - 1]};
   }
   template <typename Index>
-  __device__ __forceinline__ void KeepFirst(int64_t position, int64_t slot) const {
-    static_cast<Index*>(firsts_out)[slot] =
-        indices != nullptr ? static_cast<const Index*>(indices)[position] : static_cast<Index>(position);
-  }
-  __device__ __forceinline__ void FinishTile(int64_t tile, int64_t before, int kept, const Shared& shared) const {
-    if (counts_out == nullptr) return;
-    __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < kept - 1; i += kThreads) {
-      counts_out[before + i] = shared.starts[i + 1] - shared.starts[i];
+  __device__ __forceinline__ void WriteFirsts(const KeptTile<Bits>& kept) const {
+    for (int i = static_cast<int>(threadIdx.x); i < kept.count; i += GroupTuning::kCompactThreads) {
+      const int64_t position = kept.first + kept.places[i];
+      static_cast<Index*>(firsts_out)[kept.before + i] =
+          indices != nullptr ? static_cast<const Index*>(indices)[position] : static_cast<Index>(position);
     }
-    if (threadIdx.x == 0 && kept > 0) ends[tile] = {shared.starts[0], shared.starts[kept - 1]};
   }
 };
 
 /// Counts the group that ends where the first one of a tile begins, and the last group of all. One thread for each
 /// tile.
-__global__ void __launch_bounds__(kThreads) CountLastKernel(const TileSum* sums, const TileEnds* ends, int tile_size,
-                                                            int64_t tiles, int64_t count, int64_t* counts_out) {
+__global__ void __launch_bounds__(kThreads)
+    CountLastKernel(const int64_t* kept_before, const TileEnds* ends, int tile_size, int64_t tiles, int64_t count,
+                    int64_t* counts_out) {
   const int64_t tile = blockIdx.x * int64_t{kThreads} + threadIdx.x;
   if (tile > tiles) return;
-  const int64_t group = KeptBefore(sums, tile) - 1;  // begins in an earlier tile
+  const int64_t group = kept_before[tile] - 1;  // begins in an earlier tile
   const bool is_end = tile == tiles;
-  if (group < 0 || (!is_end && KeptBefore(sums, tile + 1) == group + 1)) return;
+  if (group < 0 || (!is_end && kept_before[tile + 1] == group + 1)) return;
   // The last tile that begins with fewer groups before it than with this one.
   int64_t low = 0, high = tile - 1;
-  if (KeptBefore(sums, high) <= group) low = high;
+  if (kept_before[high] <= group) low = high;
   while (low < high) {
     const int64_t middle = low + (high - low + 1) / 2;
-    if (KeptBefore(sums, middle) <= group) {
+    if (kept_before[middle] <= group) {
       low = middle;
     } else {
       high = middle - 1;
@@ -142,7 +153,7 @@ __device__ __forceinline__ int64_t ReadIndex(const void* indices, int index_byte
 
 /// Writes the ranks of a run tile.
 __global__ void __launch_bounds__(kThreads)
-    RankKernel(const __grid_constant__ Ranking ranking, const TileSum* last_sum) {
+    RankKernel(const __grid_constant__ Ranking ranking, const int64_t* group_count) {
   constexpr int kWords = GroupTuning::kRunTile / 32, kWordsOfLane = kWords / 32;
   static_assert(kWords % 32 == 0, "a warp adds up the words of a tile");
   __shared__ uint32_t s_bits[kWords];
@@ -166,7 +177,7 @@ __global__ void __launch_bounds__(kThreads)
     }
   }
   __syncthreads();
-  const int64_t groups = static_cast<int64_t>(*last_sum & kSumMask), groups_before = ranking.heads.before[tile];
+  const int64_t groups = *group_count, groups_before = ranking.heads.before[tile];
 #pragma unroll
   for (int i = 0; i < GroupTuning::kRunItems; ++i) {
     const int place = i * kThreads + thread;
@@ -190,12 +201,12 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// One thread. `last_sum` is null if there are no keys.
-__global__ void WriteGroupReportKernel(const TileSum* last_sum, const FaultCell* cells, GroupReport* d_report) {
+/// One thread. `group_count` is null if there are no keys.
+__global__ void WriteGroupReportKernel(const int64_t* group_count, const FaultCell* cells, GroupReport* d_report) {
   GroupReport report;
-  if (last_sum != nullptr) {
+  if (group_count != nullptr) {
     if (cells[0] == kNoFault) {
-      report.groups = static_cast<int64_t>(*last_sum & kSumMask);
+      report.groups = *group_count;
       if (cells[1] != kNoFault) report.overflow = FaultIndex(cells[1]);
     } else {
       report.unsorted = FaultIndex(cells[0]);
@@ -209,7 +220,8 @@ constexpr int kCells = 2;
 struct Plan {
   int64_t tiles = 0;
   FaultCell* cells = nullptr;  // unsorted, overflow
-  TileSum* sums = nullptr;
+  int64_t zeroed_bytes = 0;    // from the cells on
+  CompactWork work;
   TileEnds* ends = nullptr;  // null: no counts
   KeptBits heads;            // null: neither a reduction nor ranks
   void* starts = nullptr;    // of the groups; null: no ranks
@@ -219,11 +231,12 @@ struct Plan {
 
 Plan PlanOf(const GroupArgs& args, Workspace& workspace) {
   Plan plan;
-  // The cells and the sums lie side by side, so that one fill clears both.
+  // The cells and the words lie side by side, so that one fill clears both.
   const int tile_size = CompactTile(KeyBytes(args.key_type));
   plan.tiles = CeilDiv(args.count, int64_t{tile_size});
-  plan.cells = workspace.Carve<FaultCell>(kCells + plan.tiles);
-  plan.sums = plan.cells + kCells;
+  plan.zeroed_bytes = kCells * static_cast<int64_t>(sizeof(FaultCell)) + TileWords(plan.tiles) * sizeof(TileWord);
+  plan.cells = static_cast<FaultCell*>(workspace.CarveBytes(plan.zeroed_bytes));
+  plan.work = {reinterpret_cast<TileWord*>(plan.cells + kCells), workspace.Carve<int64_t>(plan.tiles + 1)};
   if (args.counts_out != nullptr) plan.ends = workspace.Carve<TileEnds>(plan.tiles);
   if (!args.Reduces() && args.ranks_out == nullptr) return plan;
   plan.heads.bits = workspace.Carve<uint32_t>(plan.tiles * tile_size / 32);
@@ -276,18 +289,18 @@ cudaError_t Group(const GroupArgs& args, void* d_workspace, int64_t workspace_by
     return cudaErrorInvalidValue;
   }
   Plan plan;
-  const TileSum* last_sum = nullptr;
+  const int64_t* group_count = nullptr;
   if (args.count > 0) {
     Workspace workspace(d_workspace);
     plan = PlanOf(args, workspace);
     const int64_t tiles = plan.tiles;
-    last_sum = plan.sums + (tiles - 1);
-    CORANK_RETURN_IF_CUDA_ERROR(
-        cudaMemsetAsync(plan.cells, 0, static_cast<size_t>(kCells + tiles) * sizeof(FaultCell), stream));
+    group_count = plan.work.before + tiles;
+    CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(plan.cells, 0, static_cast<size_t>(plan.zeroed_bytes), stream));
     CORANK_RETURN_IF_CUDA_ERROR(WithKeyOrder(args.key_type, args.order, [&](auto order) {
       using Traits = KeyOrderTraits<decltype(order)>;
       using Bits = typename Traits::Bits;
-      const FindHeads<Bits, Traits::kFloat> find{static_cast<const Bits*>(args.keys),
+      const FindHeads<Bits, Traits::kFloat> find{{},
+                                                 static_cast<const Bits*>(args.keys),
                                                  order,
                                                  static_cast<Bits*>(args.keys_out),
                                                  plan.starts != nullptr ? plan.starts : args.firsts_out,
@@ -296,11 +309,11 @@ cudaError_t Group(const GroupArgs& args, void* d_workspace, int64_t workspace_by
                                                  args.counts_out,
                                                  plan.ends,
                                                  args.check_sorted ? plan.cells : nullptr};
-      return Compact(find, args.count, plan.sums, plan.heads, stream);
+      return Compact(find, args.count, plan.work, plan.heads, stream);
     }));
     if (args.counts_out != nullptr) {
       CountLastKernel<<<static_cast<unsigned>(CeilDiv(tiles + 1, int64_t{kThreads})), kThreads, 0, stream>>>(
-          plan.sums, plan.ends, CompactTile(KeyBytes(args.key_type)), tiles, args.count, args.counts_out);
+          plan.work.before, plan.ends, CompactTile(KeyBytes(args.key_type)), tiles, args.count, args.counts_out);
       CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
     }
     if (plan.starts != nullptr) {
@@ -308,13 +321,13 @@ cudaError_t Group(const GroupArgs& args, void* d_workspace, int64_t workspace_by
                             plan.heads,       plan.starts,
                             args.indices,     IndexBytes(args.count - 1),
                             args.ranks_out,   RankBytes(args.rank_method, args.count) == 4};
-      RankKernel<<<static_cast<unsigned>(RunTiles(args.count)), kThreads, 0, stream>>>(ranking, last_sum);
+      RankKernel<<<static_cast<unsigned>(RunTiles(args.count)), kThreads, 0, stream>>>(ranking, group_count);
       CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
     }
     if (args.Reduces()) CORANK_RETURN_IF_CUDA_ERROR(Reduce(args, plan, stream));
   }
   if (d_report == nullptr) return cudaSuccess;
-  WriteGroupReportKernel<<<1, 1, 0, stream>>>(last_sum, plan.cells, d_report);
+  WriteGroupReportKernel<<<1, 1, 0, stream>>>(group_count, plan.cells, d_report);
   return cudaGetLastError();
 }
 

@@ -10,7 +10,7 @@
 
 namespace corank::cuda {
 
-/// 16 bytes, and 8 bytes for each tile of the compaction (group_tuning.h); for counts, 4 bytes more for each. For
+/// 16 bytes, and 12 bytes for each tile of the compaction (group_tuning.h); for counts, 4 bytes more for each. For
 /// reductions: a bit for each key, 104 bytes for each run tile, and, with indices, a copy of the values. For ranks: a
 /// bit and an index for each key.
 int64_t GroupWorkspaceBytes(const GroupArgs& args);

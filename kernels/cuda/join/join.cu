@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(Tuning::kThreads)
 
 /// For Compact: appends the rows of the right without a partner to the result.
 template <typename Index>
-struct AppendUnmatched {
+struct AppendUnmatched : CompactOp {
   const uint8_t* is_matched;
   const TileSum* row_sum;  // of the rows before them; null: none
   JoinedRowsOut out;
@@ -188,31 +188,29 @@ struct AppendUnmatched {
   struct Rows {
     uint8_t is_matched[Tuning::kItems];
   };
-  struct Shared {};
   __device__ __forceinline__ void Load(int64_t first, int left, Rows& rows) const {
-#pragma unroll
-    for (int i = 0; i < Tuning::kItems; ++i)
-      rows.is_matched[i] = 32 * i < left ? is_matched[first + 32 * i] : uint8_t{1};
+    LoadRows(is_matched + first, left, uint8_t{1}, rows.is_matched);
   }
-  __device__ __forceinline__ bool Keeps(int64_t, int, const Rows& rows, int i) const { return rows.is_matched[i] == 0; }
-  __device__ __forceinline__ void Keep(const Rows&, int, int64_t position, int64_t slot, int, Shared&) const {
-    const int64_t row = (row_sum == nullptr ? 0 : static_cast<int64_t>(*row_sum & kSumMask)) + slot;
-    if (row >= out.room) return;
-    static_cast<Index*>(out.left)[row] = ~Index{0};
-    static_cast<Index*>(out.right)[row] = static_cast<Index>(position);
+  __device__ __forceinline__ bool Keeps(int64_t, const Rows& rows, int i) const { return rows.is_matched[i] == 0; }
+  __device__ __forceinline__ void Write(const KeptTile<NothingStaged>& kept) const {
+    const int64_t first = (row_sum == nullptr ? 0 : static_cast<int64_t>(*row_sum & kSumMask)) + kept.before;
+    const int count = static_cast<int>(max(int64_t{0}, min(int64_t{kept.count}, out.room - first)));
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += GroupTuning::kCompactThreads) {
+      static_cast<Index*>(out.left)[first + i] = ~Index{0};
+      static_cast<Index*>(out.right)[first + i] = static_cast<Index>(kept.first + kept.places[i]);
+    }
   }
-  __device__ __forceinline__ void FinishTile(int64_t, int64_t, int, const Shared&) const {}
 };
 
 /// Tiles of the compaction of rows of the right.
 int64_t UnmatchedTiles(int64_t right_count) { return CompactTiles(right_count, AppendUnmatched<int32_t>::kKeyBytes); }
 
-/// One thread. Sums and cell are null if nothing wrote them; either output may be null.
-__global__ void WriteJoinReportKernel(const TileSum* row_sum, const TileSum* unmatched_sum, const FaultCell* cell,
+/// One thread. Numbers and cell are null if nothing wrote them; either output may be null.
+__global__ void WriteJoinReportKernel(const TileSum* row_sum, const int64_t* unmatched, const FaultCell* cell,
                                       int64_t* count_out, JoinReport* d_report) {
   JoinReport report;
-  const auto rows_of = [](const TileSum* sum) { return sum == nullptr ? 0 : static_cast<int64_t>(*sum & kSumMask); };
-  report.rows = AddJoinRows(rows_of(row_sum), rows_of(unmatched_sum));
+  report.rows = AddJoinRows(row_sum == nullptr ? 0 : static_cast<int64_t>(*row_sum & kSumMask),
+                            unmatched == nullptr ? 0 : *unmatched);
   if (cell != nullptr && *cell != kNoFault) report.unsorted = FaultIndex(*cell);
   if (count_out != nullptr) *count_out = report.rows;
   if (d_report != nullptr) *d_report = report;
@@ -234,7 +232,7 @@ struct Plan {
   JoinMatches matches;
   uint8_t* has_partner = nullptr;
   uint8_t* is_matched = nullptr;
-  TileSum* unmatched_sums = nullptr;
+  CompactWork unmatched;
   int64_t bytes = 0;
 };
 
@@ -260,7 +258,8 @@ Plan PlanOf(const JoinArgs& args, Workspace workspace) {
   if (KeepsUnmatchedRight(args.kind)) {
     plan.has_partner = workspace.Carve<uint8_t>(args.right_count);
     plan.is_matched = workspace.Carve<uint8_t>(args.right_count);
-    plan.unmatched_sums = workspace.Carve<TileSum>(UnmatchedTiles(args.right_count));
+    const int64_t tiles = UnmatchedTiles(args.right_count);
+    plan.unmatched = {workspace.Carve<TileWord>(TileWords(tiles)), workspace.Carve<int64_t>(tiles + 1)};
   }
   if (!args.right_sorted && args.right_count > 0) {
     plan.right_rows.row_bytes = IndexBytes(args.right_count - 1);
@@ -323,11 +322,11 @@ cudaError_t WriteResult(const JoinArgs& args, const Plan& plan, const TileSum* r
   if (plan.matches.starts != nullptr && args.left_count > 0) {
     CORANK_RETURN_IF_CUDA_ERROR(WriteJoinedRows(plan.matches, plan.right_rows, out, stream));
   }
-  if (plan.unmatched_sums == nullptr || args.right_count == 0) return cudaSuccess;
-  const AppendUnmatched<Index> append{plan.is_matched, row_sum, out};
-  CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(
-      plan.unmatched_sums, 0, static_cast<size_t>(UnmatchedTiles(args.right_count)) * sizeof(TileSum), stream));
-  return Compact(append, args.right_count, plan.unmatched_sums, KeptBits(), stream);
+  if (plan.unmatched.words == nullptr || args.right_count == 0) return cudaSuccess;
+  const AppendUnmatched<Index> append{{}, plan.is_matched, row_sum, out};
+  const auto zeroed_bytes = static_cast<size_t>(TileWords(UnmatchedTiles(args.right_count))) * sizeof(TileWord);
+  CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(plan.unmatched.words, 0, zeroed_bytes, stream));
+  return Compact(append, args.right_count, plan.unmatched, KeptBits(), stream);
 }
 
 }  // namespace
@@ -375,10 +374,9 @@ cudaError_t Join(const JoinArgs& args, void* d_workspace, int64_t workspace_byte
   CORANK_RETURN_IF_CUDA_ERROR(is_narrow ? WriteResult<uint32_t>(args, plan, row_sum, stream)
                                         : WriteResult<uint64_t>(args, plan, row_sum, stream));
   if (d_report == nullptr && args.count_out == nullptr) return cudaSuccess;
-  const TileSum* const unmatched_sum = plan.unmatched_sums != nullptr && has_right
-                                           ? plan.unmatched_sums + (UnmatchedTiles(args.right_count) - 1)
-                                           : nullptr;
-  WriteJoinReportKernel<<<1, 1, 0, stream>>>(row_sum, unmatched_sum, plan.unsorted_cell, args.count_out, d_report);
+  const int64_t* const unmatched =
+      plan.unmatched.words != nullptr && has_right ? plan.unmatched.before + UnmatchedTiles(args.right_count) : nullptr;
+  WriteJoinReportKernel<<<1, 1, 0, stream>>>(row_sum, unmatched, plan.unsorted_cell, args.count_out, d_report);
   return cudaGetLastError();
 }
 

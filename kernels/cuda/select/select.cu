@@ -1,7 +1,7 @@
 // Select: the elements that a predicate holds for, on request followed by the others.
 //
-// Algorithm: positions become a bitmap first. One compaction (compact.cuh) then moves the selected elements, and with
-//            `partition` a second one the others, behind as many rows as the first has found.
+// Algorithm: positions become a bitmap first. With `partition`, a launch counts the selected elements, so that it is
+//            known where the others begin. One compaction (compact.cuh) then moves the rows.
 // Work: O(count + positions).
 // Memory: one read of the predicate, two with `partition`; one read and one write of each row of the result. Positions:
 //         one read, and one write of a bit at random for each.
@@ -9,7 +9,7 @@
 // Source: compact.cuh names its own.
 #include <cuda_runtime.h>
 
-#include <algorithm>
+#include <type_traits>
 
 #include "kernels/common/key_order.h"
 #include "kernels/cuda/common/copy_rows.cuh"
@@ -38,45 +38,49 @@ __global__ void __launch_bounds__(kThreads) MarkPositionsKernel(const int64_t* p
   }
 }
 
-/// Writes the rows of the result. For Compact; the predicates derive from it.
-template <int kBytes>
-struct RowWriter {
+/// Writes the rows of the result. For Compact; the predicates derive from it. Kept: the elements, if the predicate
+/// looks at them, or NothingStaged.
+template <int kBytes, typename Kept>
+struct RowWriter : CompactOp {
   static constexpr int kKeyBytes = kBytes;
   using Tuning = CompactTuning<kKeyBytes>;
-  struct Shared {
-    uint16_t places[Tuning::kTile];  // of the selected elements in the tile
-  };
-  static_assert(Tuning::kTile <= 1 << 16, "places of 16 bits");
+  using Staged = Kept;
   SelectArgs args;
-  bool negate;
-  const TileSum* base;  // the number of rows before these; null: none
+  const int64_t* selected;  // how many elements are; null without a partition
 
-  template <typename Rows>
-  __device__ __forceinline__ void Keep(const Rows&, int, int64_t position, int64_t, int tile_slot,
-                                       Shared& shared) const {
-    shared.places[tile_slot] = static_cast<uint16_t>(position % Tuning::kTile);
-  }
-  __device__ __forceinline__ void FinishTile(int64_t tile, int64_t before, int kept, const Shared& shared) const {
-    if (!args.HasRows()) return;
-    __syncthreads();
-    const int64_t first = before + (base == nullptr ? 0 : static_cast<int64_t>(*base & kSumMask));
-    const int64_t tile_first = tile * Tuning::kTile;
-    const auto copy = [&](void* out, const void* from, int row_bytes) {
-      if (out == nullptr) return;
-      CopyRows<kThreads>(row_bytes, out, first, kept, [&](int i) {
-        return static_cast<const char*>(from) + (tile_first + shared.places[i]) * row_bytes;
-      });
-    };
-    copy(args.elements_out, args.elements, args.element_bytes);
-    copy(args.values_out, args.values, args.value_bytes);
-    if (args.indices_out == nullptr) return;
+  __device__ __forceinline__ bool KeepsOthers() const { return selected != nullptr; }
+  __device__ __forceinline__ void Write(const KeptTile<Kept>& kept) const {
+    constexpr int kStep = GroupTuning::kCompactThreads;
     const bool is_narrow = IndexBytes(args.count - 1) == 4;
-    for (int i = static_cast<int>(threadIdx.x); i < kept; i += kThreads) {
-      const int64_t position = tile_first + shared.places[i];
-      if (is_narrow) {
-        static_cast<uint32_t*>(args.indices_out)[first + i] = static_cast<uint32_t>(position);
-      } else {
-        static_cast<uint64_t*>(args.indices_out)[first + i] = static_cast<uint64_t>(position);
+    // The selected ones, and then the others. Neither loop is unrolled: their bodies take many registers.
+#pragma unroll 1
+    for (int part = 0; part < (selected != nullptr ? 2 : 1); ++part) {
+      const int begin = part == 0 ? 0 : kept.count, count = part == 0 ? kept.count : kept.others;
+      const int64_t first = part == 0 ? kept.before : *selected + kept.first - kept.before;
+      const uint16_t* const places = kept.places + begin;
+      if constexpr (!std::is_same_v<Kept, NothingStaged>) {
+        if (args.elements_out != nullptr) {
+          for (int i = static_cast<int>(threadIdx.x); i < count; i += kStep) {
+            static_cast<Kept*>(args.elements_out)[first + i] = kept.staged[begin + i];
+          }
+        }
+      }
+#pragma unroll 1
+      for (int array = std::is_same_v<Kept, NothingStaged> ? 0 : 1; array < 2; ++array) {
+        void* const out = array == 0 ? args.elements_out : args.values_out;
+        const auto* const from = static_cast<const char*>(array == 0 ? args.elements : args.values);
+        const int bytes = array == 0 ? args.element_bytes : args.value_bytes;
+        if (out == nullptr) continue;
+        CopyRows<kStep>(bytes, out, first, count, [&](int i) { return from + (kept.first + places[i]) * bytes; });
+      }
+      if (args.indices_out == nullptr) continue;
+      for (int i = static_cast<int>(threadIdx.x); i < count; i += kStep) {
+        const int64_t position = kept.first + places[i];
+        if (is_narrow) {
+          static_cast<uint32_t*>(args.indices_out)[first + i] = static_cast<uint32_t>(position);
+        } else {
+          static_cast<uint64_t*>(args.indices_out)[first + i] = static_cast<uint64_t>(position);
+        }
       }
     }
   }
@@ -84,95 +88,113 @@ struct RowWriter {
 
 /// Selects by flags, or by the bits of a bitmap.
 template <bool kBits>
-struct SelectFlagged : RowWriter<1> {
+struct SelectFlagged : RowWriter<1, NothingStaged> {
   struct Rows {
     uint8_t flags[Tuning::kItems];
   };
   const uint8_t* flags;
 
   __device__ __forceinline__ void Load(int64_t first, int left, Rows& rows) const {
+    if constexpr (kBits) {
 #pragma unroll
-    for (int i = 0; i < Tuning::kItems; ++i) {
-      const int64_t position = first + 32 * i;
-      rows.flags[i] = 32 * i < left ? flags[kBits ? position / 8 : position] : uint8_t{0};
+      for (int i = 0; i < Tuning::kItems; ++i) rows.flags[i] = 32 * i < left ? flags[first / 8 + 4 * i] : uint8_t{0};
+    } else {
+      LoadRows(flags + first, left, uint8_t{0}, rows.flags);
     }
   }
-  __device__ __forceinline__ bool Keeps(int64_t first, int, const Rows& rows, int i) const {
+  __device__ __forceinline__ bool Keeps(int64_t first, const Rows& rows, int i) const {
     const bool is_set = kBits ? (rows.flags[i] >> (first % 8) & 1) != 0 : rows.flags[i] != 0;
-    return is_set != negate;
+    return is_set != args.negate;
   }
 };
 
-/// Selects by a comparison.
+/// Selects by a comparison: the ranks from `low` to `low + span`, or all others.
 template <typename Bits, bool kFloat>
-struct SelectCompared : RowWriter<sizeof(Bits)> {
-  using Base = RowWriter<sizeof(Bits)>;
-  using Base::args, Base::negate;
+struct SelectCompared : RowWriter<sizeof(Bits), Bits> {
+  using Base = RowWriter<sizeof(Bits), Bits>;
+  using Base::args;
   using typename Base::Tuning;
   struct Rows {
     Bits keys[Tuning::kItems];
-    Bits threshold;
+    Bits low, span;
   };
   KeyOrder<Bits, kFloat> order;
+  bool takes_less, takes_greater;  // than the threshold; the threshold itself is taken
+  bool negate;
 
+  SelectCompared(const SelectArgs& select, const int64_t* selected, const KeyOrder<Bits, kFloat>& key_order)
+      : order(key_order) {
+    args = select;
+    this->selected = selected;
+    auto bits = static_cast<int>(args.comparison);
+    negate = args.negate;
+    if ((bits & static_cast<int>(Comparison::kEqual)) == 0) {
+      bits = ~bits;
+      negate = !negate;
+    }
+    takes_less = (bits & static_cast<int>(Comparison::kLess)) != 0;
+    takes_greater = (bits & static_cast<int>(Comparison::kGreater)) != 0;
+  }
   __device__ __forceinline__ void Load(int64_t first, int left, Rows& rows) const {
-    const Bits* const from = static_cast<const Bits*>(args.elements) + first;
-    rows.threshold = order.RankOfRaw(*static_cast<const Bits*>(args.threshold));
-#pragma unroll
-    for (int i = 0; i < Tuning::kItems; ++i) rows.keys[i] = 32 * i < left ? from[32 * i] : Bits{0};
+    const Bits threshold = order.RankOfRaw(*static_cast<const Bits*>(args.threshold));
+    rows.low = takes_less ? Bits{0} : threshold;
+    rows.span = static_cast<Bits>((takes_greater ? static_cast<Bits>(~Bits{0}) : threshold) - rows.low);
+    LoadRows(static_cast<const Bits*>(args.elements) + first, left, Bits{0}, rows.keys);
   }
-  __device__ __forceinline__ bool Keeps(int64_t, int, const Rows& rows, int i) const {
-    return Compares(args.comparison, order.RankOfRaw(rows.keys[i]), rows.threshold) != negate;
+  __device__ __forceinline__ bool Keeps(int64_t, const Rows& rows, int i) const {
+    return (static_cast<Bits>(order.RankOfRaw(rows.keys[i]) - rows.low) <= rows.span) != negate;
   }
+  __device__ __forceinline__ Bits Stage(const Rows& rows, int i) const { return rows.keys[i]; }
 };
 
-/// One thread. `last_sum` and `cell` are null if nothing wrote them; either output may be null.
-__global__ void WriteSelectReportKernel(const TileSum* last_sum, const FaultCell* cell, int64_t* count_out,
+/// One thread. `selected` is null if there are no elements; either output may be null.
+__global__ void WriteSelectReportKernel(const int64_t* selected, const FaultCell* cell, int64_t* count_out,
                                         SelectReport* d_report) {
   SelectReport report;
-  if (last_sum != nullptr) report.selected = static_cast<int64_t>(*last_sum & kSumMask);
-  if (cell != nullptr && *cell != kNoFault) report.out_of_range = FaultIndex(*cell);
+  if (selected != nullptr) report.selected = *selected;
+  if (*cell != kNoFault) report.out_of_range = FaultIndex(*cell);
   if (count_out != nullptr) *count_out = report.selected;
   if (d_report != nullptr) *d_report = report;
 }
 
 struct Plan {
-  int64_t tiles = 0;
-  FaultCell* cell = nullptr;      // of positions
-  TileSum* sums = nullptr;        // of the selected elements
-  TileSum* other_sums = nullptr;  // null without a partition
-  uint32_t* marks = nullptr;      // null without positions
-  int64_t zeroed_bytes = 0;       // from the cell on
+  FaultCell* cell = nullptr;          // of positions
+  int64_t* counted = nullptr;         // how many elements are selected, if that is counted first
+  const int64_t* selected = nullptr;  // how many are
+  uint32_t* marks = nullptr;          // null without positions
+  CompactWork work;
+  int64_t zeroed_bytes = 0;   // from the cell on
+  bool counts_first = false;  // the others follow all that are selected
 };
 
 Plan PlanOf(const SelectArgs& args, Workspace& workspace) {
   Plan plan;
-  plan.tiles = CompactTiles(args.count, args.by == SelectBy::kThreshold ? KeyBytes(args.key_type) : 1);
-  // All of it lies side by side, so that one fill clears it.
-  const int64_t before = workspace.bytes();
-  const int64_t passes = args.partition ? 2 : 1;
-  plan.cell = workspace.Carve<FaultCell>(1 + passes * plan.tiles);
-  plan.sums = plan.cell + 1;
-  if (args.partition) plan.other_sums = plan.sums + plan.tiles;
+  const int64_t tiles = CompactTiles(args.count, args.by == SelectBy::kThreshold ? KeyBytes(args.key_type) : 1);
+  // All that begins as zero lies side by side, so that one fill clears it.
+  plan.cell = workspace.Carve<FaultCell>(1);
+  plan.counted = workspace.Carve<int64_t>(1);
+  plan.work.words = workspace.Carve<TileWord>(TileWords(tiles));
   if (args.by == SelectBy::kPositions) plan.marks = workspace.Carve<uint32_t>(CeilDiv(args.count, int64_t{32}));
-  plan.zeroed_bytes = workspace.bytes() - before;
+  plan.zeroed_bytes = workspace.bytes();
+  plan.work.before = workspace.Carve<int64_t>(tiles + 1);
+  plan.counts_first = args.partition || !args.HasRows();
+  plan.selected = plan.counts_first ? plan.counted : plan.work.before + tiles;
   return plan;
 }
 
-/// Runs one compaction, or two. make(negate, base): the operation for Compact.
-template <typename Make>
-cudaError_t SelectRows(const SelectArgs& args, const Plan& plan, const Make& make, cudaStream_t stream) {
-  CORANK_RETURN_IF_CUDA_ERROR(Compact(make(args.negate, nullptr), args.count, plan.sums, KeptBits(), stream));
-  if (!args.partition || !args.HasRows()) return cudaSuccess;
-  return Compact(make(!args.negate, plan.sums + (plan.tiles - 1)), args.count, plan.other_sums, KeptBits(), stream);
+template <typename Op>
+cudaError_t SelectRows(const Op& op, const Plan& plan, cudaStream_t stream) {
+  if (plan.counts_first) CORANK_RETURN_IF_CUDA_ERROR(CountKept(op, op.args.count, plan.counted, stream));
+  return op.args.HasRows() ? Compact(op, op.args.count, plan.work, KeptBits(), stream) : cudaSuccess;
 }
 
 template <bool kBits>
 cudaError_t SelectByFlags(const SelectArgs& args, const Plan& plan, const void* flags, cudaStream_t stream) {
-  const auto make = [&](bool negate, const TileSum* base) {
-    return SelectFlagged<kBits>{{args, negate, base}, static_cast<const uint8_t*>(flags)};
-  };
-  return SelectRows(args, plan, make, stream);
+  SelectFlagged<kBits> op;
+  op.args = args;
+  op.selected = args.partition ? plan.counted : nullptr;
+  op.flags = static_cast<const uint8_t*>(flags);
+  return SelectRows(op, plan, stream);
 }
 
 cudaError_t SelectElements(const SelectArgs& args, const Plan& plan, cudaStream_t stream) {
@@ -188,10 +210,9 @@ cudaError_t SelectElements(const SelectArgs& args, const Plan& plan, cudaStream_
   }
   return WithKeyOrder(args.key_type, Order::kAscending, [&](auto order) {
     using Traits = KeyOrderTraits<decltype(order)>;
-    const auto make = [&](bool negate, const TileSum* base) {
-      return SelectCompared<typename Traits::Bits, Traits::kFloat>{{args, negate, base}, order};
-    };
-    return SelectRows(args, plan, make, stream);
+    return SelectRows(
+        SelectCompared<typename Traits::Bits, Traits::kFloat>(args, args.partition ? plan.counted : nullptr, order),
+        plan, stream);
   });
 }
 
@@ -222,8 +243,8 @@ cudaError_t Select(const SelectArgs& args, void* d_workspace, int64_t workspace_
   }
   if (args.count > 0) CORANK_RETURN_IF_CUDA_ERROR(SelectElements(args, plan, stream));
   if (d_report == nullptr && args.count_out == nullptr) return cudaSuccess;
-  WriteSelectReportKernel<<<1, 1, 0, stream>>>(args.count > 0 ? plan.sums + (plan.tiles - 1) : nullptr, plan.cell,
-                                               args.count_out, d_report);
+  WriteSelectReportKernel<<<1, 1, 0, stream>>>(args.count > 0 ? plan.selected : nullptr, plan.cell, args.count_out,
+                                               d_report);
   return cudaGetLastError();
 }
 

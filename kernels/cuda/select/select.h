@@ -10,8 +10,8 @@
 
 namespace corank::cuda {
 
-/// Independent of the pointers in args. 8 bytes for each tile (group_tuning.h), twice that with `partition`; with
-/// kPositions also one bit for each element.
+/// Independent of the pointers in args. 12 bytes for each tile (group_tuning.h); with kPositions also one bit for each
+/// element.
 int64_t SelectWorkspaceBytes(const SelectArgs& args);
 
 /// Enqueues the operator. Never allocates device memory, never waits.
