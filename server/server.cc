@@ -60,6 +60,12 @@ Scheduler::Options LongQueueOptions(const Server::Options& options) {
   return queue;
 }
 
+ArrayStore::Options StoreOptions(const Server::Options& options) {
+  ArrayStore::Options arrays = options.arrays;
+  arrays.most_shards = options.devices_per_request;
+  return arrays;
+}
+
 absl::Status Draining() {
   return RetryLater(v1::ERROR_REASON_DRAINING, "the server is shutting down and takes no more requests", kRestartRetry);
 }
@@ -104,7 +110,7 @@ Server::Server(const Options& options, std::vector<ChosenEngine> engines, const 
       run_buffers_(RunBuffers::Create(
           {plan_.budgets.host_limit_bytes, options.max_kept_run_bytes.value_or(plan_.budgets.host_limit_bytes)})),
       regions_(options.regions, &devices_.set(), clock),
-      arrays_(options.arrays, &devices_.set(), clock),
+      arrays_(StoreOptions(options), &devices_.set(), clock),
       device_memory_(plan_.budgets),
       queue_(QueueOptions(options, engine_info()), clock, &metrics_, &device_memory_, &devices_.set()),
       long_queue_(LongQueueOptions(options), clock, &metrics_, &device_memory_, &devices_.set()) {}

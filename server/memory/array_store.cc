@@ -7,8 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "kernels/engine/sharded_merge.h"
 #include "proto/durations.h"
 #include "server/base/errors.h"
+#include "server/base/status_macros.h"
+#include "server/model/parts.h"
 
 namespace corank {
 namespace {
@@ -21,8 +24,16 @@ int64_t AllOf(int64_t bytes, int devices) {
   return bytes > kMost / devices ? kMost : bytes * devices;
 }
 
+absl::Status StoreFull() {
+  return RetryLater(v1::ERROR_REASON_MEMORY_FULL, "the server's memory for stored arrays is full", kStoreFullRetry);
+}
+
 absl::Status NoSuchArray(absl::string_view field, const std::string& name) {
   return FieldError(v1::ERROR_REASON_ARRAY_NOT_FOUND, field, absl::StrCat("there is no stored array '", name, "'"));
+}
+
+char* At(const std::shared_ptr<EngineMemory>& memory, int64_t bytes) {
+  return memory == nullptr ? nullptr : static_cast<char*>(memory->data()) + bytes;
 }
 
 v1::StoredArray ToMessage(const std::string& name, const KeptArray& array, std::chrono::nanoseconds left) {
@@ -30,12 +41,29 @@ v1::StoredArray ToMessage(const std::string& name, const KeptArray& array, std::
   message.set_name(name);
   message.set_type(array.type);
   message.set_count(array.count);
+  message.set_shards(static_cast<uint32_t>(array.shards.size()));
   if (array.type == v1::ELEMENT_TYPE_RECORD) message.set_record_bytes(static_cast<uint32_t>(array.element_bytes));
   *message.mutable_expires_in() = DurationToProto(std::max(absl::ZeroDuration(), absl::FromChrono(left)));
   return message;
 }
 
 }  // namespace
+
+uint64_t KeptArray::devices() const {
+  uint64_t devices = memory == nullptr ? 0 : DeviceSet::Only(device);
+  for (const KeptShard& shard : shards) devices |= DeviceSet::Only(shard.device);
+  return devices;
+}
+
+KeptArray::Span KeptArray::From(int64_t first) const {
+  if (!is_sharded()) return {device, At(memory, first * element_bytes), count - first};
+  const auto parts = static_cast<int64_t>(shards.size());
+  int64_t part = 0;
+  while (part + 1 < parts && PartBegin(count, parts, part + 1) <= first) ++part;
+  const KeptShard& shard = shards[static_cast<size_t>(part)];
+  const int64_t begin = PartBegin(count, parts, part);
+  return {shard.device, At(shard.memory, (first - begin) * element_bytes), PartBegin(count, parts, part + 1) - first};
+}
 
 ArrayStore::ArrayStore(const Options& options, const DeviceSet* devices, const Clock* clock)
     : options_(options),
@@ -75,44 +103,107 @@ absl::StatusOr<KeptRoom> ArrayStore::Reserve(absl::string_view owner, int device
   GiveBackExpired();  // first, because they count in the budgets
   const int64_t charge = Charge(bytes);
   if (charge > options_.max_bytes) {
+    const char* const advice = devices_->size() > 1 ? "; store it sharded over several devices" : "";
     return TooLargeField(field, absl::StrCat("the array needs ", charge, " bytes, but the server stores at most ",
-                                             options_.max_bytes, " on a device (--kept-bytes)"));
+                                             options_.max_bytes, " on a device (--kept-bytes)", advice));
   }
+  KeptRoom room;
+  room.device = device;
+  CORANK_ASSIGN_OR_RETURN(room.of_owner, ReserveQuota(owner, charge, field));
+  room.of_store = budgets_[static_cast<size_t>(device)]->Reserve(charge);
+  if (!room.of_store) return StoreFull();
+  return room;
+}
+
+absl::StatusOr<Budget::Reservation> ArrayStore::ReserveQuota(absl::string_view owner, int64_t charge,
+                                                             absl::string_view field) {
   if (charge > quota_bytes_) {
     return TooLargeField(field, absl::StrCat("the array needs ", charge, " bytes, but one caller may store at most ",
                                              quota_bytes_, " (--kept-quota-bytes)"));
   }
-  KeptRoom room;
-  room.device = device;
-  {
-    absl::MutexLock lock(&mutex_);
-    Budget& quota = OwnerBudget(owner);
-    room.of_owner = quota.Reserve(charge);
-    if (!room.of_owner) {
-      return FieldError(v1::ERROR_REASON_QUOTA_EXCEEDED, field,
-                        absl::StrCat("the array needs ", charge, " bytes; the caller already stores ", quota.used(),
-                                     " of the ", quota_bytes_, " that it may store; delete other arrays first"));
-    }
+  absl::MutexLock lock(&mutex_);
+  Budget& quota = OwnerBudget(owner);
+  Budget::Reservation reserved = quota.Reserve(charge);
+  if (reserved) return reserved;
+  return FieldError(v1::ERROR_REASON_QUOTA_EXCEEDED, field,
+                    absl::StrCat("the array needs ", charge, " bytes; the caller already stores ", quota.used(),
+                                 " of the ", quota_bytes_, " that it may store; delete other arrays first"));
+}
+
+uint64_t ArrayStore::ShardDevices() const {
+  const uint64_t good = devices_->good(), from = good != 0 ? good : devices_->live();
+  int most = options_.most_shards == 0 ? devices_->size() : options_.most_shards;
+  most = std::min(most, ShardedMerge::kMaxShards);
+  uint64_t devices = 0;
+  for (int i = 0; i < devices_->size() && most > 0; ++i) {
+    if ((from & DeviceSet::Only(i)) == 0) continue;
+    devices |= DeviceSet::Only(i);
+    --most;
   }
-  room.of_store = budgets_[static_cast<size_t>(device)]->Reserve(charge);
-  if (!room.of_store) {
-    return RetryLater(v1::ERROR_REASON_MEMORY_FULL, "the server's memory for stored arrays is full", kStoreFullRetry);
+  return devices != 0 ? devices : DeviceSet::Only(0);  // if all are lost, the array cannot be published
+}
+
+absl::StatusOr<KeptRoom> ArrayStore::ReserveSharded(absl::string_view owner, uint64_t devices, int64_t count,
+                                                    int32_t element_bytes, absl::string_view field) {
+  GiveBackExpired();
+  KeptRoom room;
+  for (int i = 0; i < devices_->size(); ++i) {
+    if ((devices & DeviceSet::Only(i)) == 0) continue;
+    room.shards.emplace_back().device = i;
+  }
+  const auto parts = static_cast<int64_t>(room.shards.size());
+  const int64_t most = Charge(PartCount(count, parts, 0) * element_bytes);
+  if (most > options_.max_bytes) {
+    return TooLargeField(field, absl::StrCat("each of ", parts, " devices needs ", most, " bytes, but the server ",
+                                             "stores at most ", options_.max_bytes, " on a device (--kept-bytes)"));
+  }
+  std::vector<int64_t> charges;
+  int64_t sum = 0;
+  for (int64_t part = 0; part < parts; ++part) {
+    charges.push_back(Charge(PartCount(count, parts, part) * element_bytes));
+    sum += charges.back();
+  }
+  CORANK_ASSIGN_OR_RETURN(room.of_owner, ReserveQuota(owner, sum, field));
+  for (size_t part = 0; part < charges.size(); ++part) {
+    KeptShard& shard = room.shards[part];
+    shard.of_store = budgets_[static_cast<size_t>(shard.device)]->Reserve(charges[part]);
+    if (!shard.of_store) return StoreFull();
   }
   return room;
+}
+
+absl::StatusOr<std::shared_ptr<EngineMemory>> ArrayStore::Allocate(int device, int64_t bytes) const {
+  if (bytes == 0) return nullptr;
+  absl::StatusOr<std::unique_ptr<EngineMemory>> memory = devices_->engine(device).AllocateDevice(bytes);
+  if (absl::IsResourceExhausted(memory.status())) {
+    return RetryLater(v1::ERROR_REASON_MEMORY_FULL, "the device has no memory for another stored array now",
+                      kStoreFullRetry);
+  }
+  if (!memory.ok()) return memory.status();
+  return std::shared_ptr<EngineMemory>(*std::move(memory));
+}
+
+absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::MakeSharded(KeptRoom& room, int64_t count,
+                                                                   int32_t element_bytes) {
+  const auto parts = static_cast<int64_t>(room.shards.size());
+  std::vector<std::shared_ptr<EngineMemory>> memory;
+  for (int64_t part = 0; part < parts; ++part) {
+    const int device = room.shards[static_cast<size_t>(part)].device;
+    CORANK_ASSIGN_OR_RETURN(memory.emplace_back(), Allocate(device, PartCount(count, parts, part) * element_bytes));
+  }
+  auto array = std::make_shared<KeptArray>();
+  array->element_bytes = element_bytes;
+  array->count = count;
+  array->of_owner = std::move(room.of_owner);
+  array->shards = std::move(room.shards);
+  for (size_t part = 0; part < memory.size(); ++part) array->shards[part].memory = std::move(memory[part]);
+  return array;
 }
 
 absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::Make(KeptRoom& room, int64_t bytes) {
   auto array = std::make_shared<KeptArray>();
   array->device = room.device;
-  if (bytes > 0) {
-    absl::StatusOr<std::unique_ptr<EngineMemory>> memory = devices_->engine(room.device).AllocateDevice(bytes);
-    if (absl::IsResourceExhausted(memory.status())) {
-      return RetryLater(v1::ERROR_REASON_MEMORY_FULL, "the device has no memory for another stored array now",
-                        kStoreFullRetry);
-    }
-    if (!memory.ok()) return memory.status();
-    array->memory = *std::move(memory);
-  }
+  CORANK_ASSIGN_OR_RETURN(array->memory, Allocate(room.device, bytes));
   array->of_store = std::move(room.of_store);
   array->of_owner = std::move(room.of_owner);
   return array;
@@ -134,8 +225,8 @@ absl::Status ArrayStore::Keep(absl::string_view owner, const std::string& name, 
                               std::chrono::seconds expiry) {
   absl::MutexLock lock(&mutex_);
   // Under the lock, so that an array published before its device is lost is forgotten then.
-  if (array->memory != nullptr && !devices_->is_live(array->device)) {
-    lost_.push_back(array->memory);
+  if ((array->devices() & ~devices_->live()) != 0) {
+    KeepLost(*array, ~devices_->live());
     return RetryLater(v1::ERROR_REASON_DEVICE_LOST, "the server lost the device of the array", kLostArrayRetry);
   }
   const auto entry = arrays_.try_emplace(OwnedName(owner, name)).first;
@@ -196,11 +287,21 @@ v1::StoredArray ArrayStore::Describe(absl::string_view owner, const std::string&
   return ToMessage(name, array, entry == arrays_.end() ? options_.default_expiry : entry->second.expiry);
 }
 
+void ArrayStore::KeepLost(const KeptArray& array, uint64_t lost) {
+  const auto keep = [this, lost](int device, const std::shared_ptr<EngineMemory>& memory) {
+    if (memory != nullptr && (lost & DeviceSet::Only(device)) != 0) lost_.push_back(memory);
+  };
+  keep(array.device, array.memory);
+  for (const KeptShard& shard : array.shards) keep(shard.device, shard.memory);
+}
+
 void ArrayStore::ForgetDevice(int device) {
+  std::vector<std::shared_ptr<const KeptArray>> forgotten;  // what other devices have of them is freed without the lock
   absl::MutexLock lock(&mutex_);
   for (auto entry = arrays_.begin(); entry != arrays_.end();) {
-    if (entry->second.array->memory != nullptr && entry->second.array->device == device) {
-      lost_.push_back(entry->second.array->memory);
+    if ((entry->second.array->devices() & DeviceSet::Only(device)) != 0) {
+      KeepLost(*entry->second.array, DeviceSet::Only(device));
+      forgotten.push_back(std::move(entry->second.array));
       entry = Erase(entry);
     } else {
       ++entry;

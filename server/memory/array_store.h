@@ -27,6 +27,13 @@
 
 namespace corank {
 
+/// A part of a sharded array.
+struct KeptShard {
+  int device = 0;
+  Budget::Reservation of_store;
+  std::shared_ptr<EngineMemory> memory;  // null if there are no bytes
+};
+
 /// A stored array. Constant once it is stored.
 struct KeptArray {
   v1::ElementType type = v1::ELEMENT_TYPE_UNSPECIFIED;
@@ -35,15 +42,28 @@ struct KeptArray {
   Budget::Reservation of_store, of_owner;
   int device = 0;                        // the device that has its bytes
   std::shared_ptr<EngineMemory> memory;  // null if there are no bytes
+  /// Of a sharded array, which has no device and no memory of its own: its parts, in order (model/parts.h).
+  std::vector<KeptShard> shards;
 
+  bool is_sharded() const { return !shards.empty(); }
   int64_t size_bytes() const { return count * element_bytes; }
   const void* data() const { return memory == nullptr ? nullptr : memory->data(); }
+  /// The devices without which the array is lost, as a mask.
+  uint64_t devices() const;
+  /// The elements from `first` on that lie together; `count` is 1 or more if the array has an element `first`.
+  struct Span {
+    int device = 0;
+    char* bytes = nullptr;
+    int64_t count = 0;
+  };
+  Span From(int64_t first) const;
 };
 
-/// Reserved room for an array on a device. Destruction releases it.
+/// Reserved room for an array on a device, or on those of `shards`, which have no memory yet. Destruction releases it.
 struct KeptRoom {
   int device = 0;
   Budget::Reservation of_store, of_owner;
+  std::vector<KeptShard> shards;
 
   int64_t bytes() const { return of_store.bytes(); }
 };
@@ -63,6 +83,8 @@ class ArrayStore {
     int64_t max_bytes = 0;
     /// Bytes of one owner's arrays on all devices together; 0: no limit of its own.
     int64_t quota_bytes = 0;
+    /// Most parts of a sharded array; 0: as many as there are devices.
+    int most_shards = 0;
     /// How long an unused array is stored if its creator does not say, and the most that it may say.
     std::chrono::seconds default_expiry = std::chrono::hours(1);
     std::chrono::seconds max_expiry = std::chrono::hours(24);
@@ -84,6 +106,15 @@ class ArrayStore {
   /// Memory for an array that nobody sees yet, of at most the room's bytes. Takes over the room, unless it fails.
   /// RESOURCE_EXHAUSTED with RetryInfo: the device has less memory than the store was promised.
   absl::StatusOr<std::shared_ptr<KeptArray>> Make(KeptRoom& room, int64_t bytes);
+
+  /// The devices for a new sharded array, as a mask.
+  uint64_t ShardDevices() const;
+  /// Room for a sharded array with a part on each of these devices, one or more. Errors as those of Reserve.
+  absl::StatusOr<KeptRoom> ReserveSharded(absl::string_view owner, uint64_t devices, int64_t count,
+                                          int32_t element_bytes, absl::string_view field);
+  /// Memory for the array of that count and element size. Takes over the room, unless it fails, as Make does.
+  absl::StatusOr<std::shared_ptr<KeptArray>> MakeSharded(KeptRoom& room, int64_t count, int32_t element_bytes);
+
   /// The expiry that a request asks for, in whole seconds; 0 means the default. INVALID_ARGUMENT, naming `field`, if
   /// arrays may not be stored for that long.
   absl::StatusOr<std::chrono::seconds> ReadExpiry(absl::string_view field,
@@ -123,7 +154,13 @@ class ArrayStore {
   std::vector<std::shared_ptr<const KeptArray>> TakeExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Restarts the time of the entry.
   void Use(Arrays::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Keeps what lies on lost devices.
+  void KeepLost(const KeptArray& array, uint64_t lost) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Arrays::iterator Erase(Arrays::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // RESOURCE_EXHAUSTED or INVALID_ARGUMENT, as Reserve says.
+  absl::StatusOr<Budget::Reservation> ReserveQuota(absl::string_view owner, int64_t charge, absl::string_view field)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::shared_ptr<EngineMemory>> Allocate(int device, int64_t bytes) const;
   Budget& OwnerBudget(absl::string_view owner) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;

@@ -29,6 +29,8 @@ struct Operand {
   int stream_input = -1;        // of the job's streamed inputs, the one that brings the bytes; -1: none
   bool has_count = true;        // false: is_pending, and the caller announced no count; `count` is then 0
   std::shared_ptr<const void> lease = nullptr;
+  /// Of a sharded array, which has no `bytes`: the parts' bytes on their devices, in order (model/parts.h).
+  std::vector<const void*> shards = {};
 
   int64_t size_bytes() const { return count * element_bytes; }
   /// Bytes in host memory because the operand is spilled, and bytes that are not spilled. One of them is 0.

@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_MODEL_RESULT_TARGET_H_
 #define CORANK_SERVER_MODEL_RESULT_TARGET_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,6 +23,14 @@ class ResultTarget {
   virtual absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) = 0;
   /// Pinned host memory if the result may be written there in pieces instead of Allocate; else null.
   virtual char* HostPlace() const { return nullptr; }
+  /// Whether the devices that share the work make a part of the result each (model/parts.h), in the memory of
+  /// AllocateShard instead of Allocate's.
+  virtual bool is_sharded() const { return false; }
+  /// Memory of the device for part `shard`. It is aligned for every element type.
+  virtual absl::StatusOr<void*> AllocateShard(size_t shard) {
+    static_cast<void>(shard);
+    return absl::InternalError("the result is not sharded");
+  }
   /// Whether Allocate returns pinned host memory, which kernels write in place.
   virtual bool IsSpilled() const { return false; }
   /// Set if the result goes to a stream. It may then be sent some rows at a time, without Allocate.

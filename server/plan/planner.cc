@@ -44,6 +44,13 @@ bool Fits(const MemoryNeed& need, int64_t most_bytes) {
                      [most_bytes](int64_t bytes) { return bytes <= most_bytes; });
 }
 
+void ShareAmong(uint64_t shards, std::unique_ptr<Operation> operation, MemoryNeed need, Plan& plan) {
+  plan.operation = std::move(operation);
+  plan.strategy = Strategy::kSharded;
+  plan.need = std::move(need);
+  plan.devices = plan.shard_devices = shards;
+}
+
 // Whether several devices share the request from here on.
 bool Shard(Plan& plan, const PlannerOptions& options, const DeviceSet& devices, uint64_t idle) {
   const uint64_t shards = ChooseShards(plan.work_bytes, plan.operation->shared_arrays(), idle, options);
@@ -51,20 +58,24 @@ bool Shard(Plan& plan, const PlannerOptions& options, const DeviceSet& devices, 
   std::unique_ptr<Operation> operation = plan.operation->Sharded(shards);
   MemoryNeed need = NeedOf(*operation, Strategy::kSharded, devices);
   if (!Fits(need, options.max_device_bytes)) return false;
-  plan.operation = std::move(operation);
-  plan.strategy = Strategy::kSharded;
-  plan.need = std::move(need);
-  plan.devices = plan.shard_devices = shards;
+  ShareAmong(shards, std::move(operation), std::move(need), plan);
   return true;
 }
 
 }  // namespace
 
 Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, const PlannerOptions& options,
-                 const StreamOptions& streams, const DeviceSet& devices, uint64_t idle, RunBuffers* buffers) {
+                 const StreamOptions& streams, const DeviceSet& devices, uint64_t idle, RunBuffers* buffers,
+                 uint64_t shards) {
   Plan plan;
   plan.operation = std::move(operation);
   plan.work_bytes = std::max(extent.message_bytes, plan.operation->work_bytes());
+  if (shards != 0) {
+    std::unique_ptr<Operation> shared = plan.operation->Sharded(shards);
+    MemoryNeed need = NeedOf(*shared, Strategy::kSharded, devices);
+    ShareAmong(shards, std::move(shared), std::move(need), plan);
+    return plan;
+  }
   if (Shard(plan, options, devices, idle)) return plan;
   Workload work;
   work.work_bytes = plan.work_bytes;

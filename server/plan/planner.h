@@ -69,9 +69,11 @@ uint64_t ChooseShards(int64_t work_bytes, int64_t arrays, uint64_t idle, const P
 Strategy ChooseStrategy(const Workload& work, const PlannerOptions& options);
 
 /// The plan of a request whose arrays are all there.
-/// `idle`: the devices without work.
+/// `idle`: the devices without work. `shards`: the devices of its sharded arrays, which share it whatever they do; 0:
+/// none is sharded.
 Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, const PlannerOptions& options,
-                 const StreamOptions& streams, const DeviceSet& devices, uint64_t idle, RunBuffers* buffers);
+                 const StreamOptions& streams, const DeviceSet& devices, uint64_t idle, RunBuffers* buffers,
+                 uint64_t shards = 0);
 
 /// What an operation takes on each device. Small work takes no more than every lane has.
 MemoryNeed NeedOf(const Operation& operation, Strategy strategy, const DeviceSet& devices);

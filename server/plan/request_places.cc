@@ -28,6 +28,12 @@ absl::Status NoTemporary(const std::string& stored) {
                     "temporary arrays work only in plans of CorankService.Execute");
 }
 
+absl::Status NotSharded(const std::string& path) {
+  return FieldError(v1::ERROR_REASON_PLACE_NOT_SUPPORTED, path,
+                    "only a unary Sort without segments takes a sharded array or makes one, of arrays that are sharded "
+                    "or lie in the message or in shared memory; fetch the array, or store it without sharding");
+}
+
 // A result for the response, in pinned memory that lasts until it is sent.
 class ResponseTarget final : public ResultTarget {
  public:
@@ -130,6 +136,53 @@ class RequestPlaces::KeptTarget final : public ResultTarget {
  private:
   ArrayStore* const store_;
   const std::string owner_, name_, field_;
+  const int32_t element_bytes_;
+  KeptRoom room_;
+  std::shared_ptr<KeptArray> array_;
+};
+
+// A sharded result that is stored under a name once the request has succeeded.
+class RequestPlaces::ShardedTarget final : public ResultTarget {
+ public:
+  ShardedTarget(ArrayStore* store, std::string owner, std::string name, std::string field, int64_t count,
+                int32_t element_bytes)
+      : store_(store),
+        owner_(std::move(owner)),
+        name_(std::move(name)),
+        field_(std::move(field)),
+        count_(count),
+        element_bytes_(element_bytes) {}
+
+  absl::Status Reserve(uint64_t devices) {
+    CORANK_ASSIGN_OR_RETURN(room_, store_->ReserveSharded(owner_, devices, count_, element_bytes_, field_));
+    return absl::OkStatus();
+  }
+
+  bool is_sharded() const override { return true; }
+  absl::StatusOr<ResultBuffer> Allocate(EngineStream&, int64_t) override {
+    return absl::InternalError("a sharded result lies on several devices");
+  }
+  absl::StatusOr<void*> AllocateShard(size_t shard) override {
+    CORANK_RETURN_IF_ERROR(Prepare());
+    const KeptShard& part = array_->shards[shard];
+    return part.memory == nullptr ? nullptr : part.memory->data();
+  }
+  absl::Status Prepare() override {
+    if (array_ != nullptr) return absl::OkStatus();  // a retry, which reuses the array
+    CORANK_ASSIGN_OR_RETURN(array_, store_->MakeSharded(room_, count_, element_bytes_));
+    return absl::OkStatus();
+  }
+  absl::Status Commit(v1::Array* described) override {
+    array_->type = described->type();
+    described->mutable_stored()->set_name(name_);
+    described->mutable_stored()->set_sharded(true);
+    return store_->Keep(owner_, name_, array_);
+  }
+
+ private:
+  ArrayStore* const store_;
+  const std::string owner_, name_, field_;
+  const int64_t count_;
   const int32_t element_bytes_;
   KeptRoom room_;
   std::shared_ptr<KeptArray> array_;
@@ -262,6 +315,7 @@ absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayU
                                                          array.stored().name(), "' has ", kept->count, " elements"));
   }
   operand->count = kept->count;
+  if (kept->is_sharded()) return FindSharded(std::move(kept), field, use, operand);
   operand->bytes = kept->data();
   operand->on_device = true;
   operand->device = kept->device;
@@ -271,6 +325,31 @@ absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayU
   if (use == ArrayUse::kInt64) return Snapshot(operand, field);
   NoteInput(*operand);
   return absl::OkStatus();
+}
+
+absl::Status RequestPlaces::FindSharded(std::shared_ptr<const KeptArray> kept, Field field, ArrayUse use,
+                                        Operand* operand) {
+  const std::string path = field.Sub("stored");
+  if (!takes_sharded_ || use == ArrayUse::kInt64) return NotSharded(path);
+  const uint64_t devices = kept->devices();
+  if (shard_devices_ != 0 && shard_devices_ != devices) {
+    return FieldError(v1::ERROR_REASON_PLACE_NOT_SUPPORTED, path,
+                      "the sharded arrays of this request lie on different devices; fetch one and store it again");
+  }
+  shard_devices_ = devices;
+  if (sharded_field_.empty()) sharded_field_ = path;
+  for (const KeptShard& shard : kept->shards) {
+    operand->shards.push_back(shard.memory == nullptr ? nullptr : shard.memory->data());
+  }
+  operand->on_device = true;
+  operand->lease = std::move(kept);
+  all_inline_ = false;
+  placed_bytes_ += operand->size_bytes();
+  return absl::OkStatus();
+}
+
+absl::Status RequestPlaces::CheckSharded(bool takes) const {
+  return takes || sharded_field_.empty() ? absl::OkStatus() : NotSharded(sharded_field_);
 }
 
 void RequestPlaces::NoteInput(const Operand& operand) {
@@ -285,6 +364,7 @@ void RequestPlaces::NoteInput(const Operand& operand) {
 }
 
 uint64_t RequestPlaces::devices() const {
+  if (shard_devices_ != 0) return shard_devices_;
   if (kept_devices_ != 0) return kept_devices_;
   if (result_devices_ != 0) return result_devices_ & -result_devices_;  // the first
   if (input_bytes_.empty()) return ~uint64_t{0};
@@ -309,7 +389,20 @@ std::shared_ptr<RequestPlaces::KeptTarget> RequestPlaces::Keep(const std::string
   return target;
 }
 
+absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::KeepSharded(const std::string& name, Field field,
+                                                                         int64_t count, int32_t element_bytes) {
+  const std::string path = field.Sub("stored");
+  if (!takes_sharded_) return NotSharded(path + ".sharded");
+  if (sharded_field_.empty()) sharded_field_ = path + ".sharded";
+  sharded_.push_back(std::make_shared<ShardedTarget>(shared_.arrays, owner(), name, path, count, element_bytes));
+  return sharded_.back();
+}
+
 absl::Status RequestPlaces::ReserveKept(uint64_t allowed) {
+  if (!sharded_.empty() && shard_devices_ == 0) shard_devices_ = shared_.arrays->ShardDevices();
+  for (const std::shared_ptr<ShardedTarget>& target : sharded_) {
+    CORANK_RETURN_IF_ERROR(target->Reserve(shard_devices_));
+  }
   int64_t total = 0;
   for (const KeptResult& result : kept_) {
     const int64_t most = std::numeric_limits<int64_t>::max() - total;
@@ -371,6 +464,9 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::De
       CORANK_RETURN_IF_ERROR(CheckNew(destination.stored(), field));
       all_inline_ = false;
       placed_bytes_ += bytes;
+      if (destination.stored().sharded()) {
+        return KeepSharded(destination.stored().name(), field, bytes / element_bytes, element_bytes);
+      }
       return Keep(destination.stored().name(), field.Sub("stored"), bytes, element_bytes);
     case v1::Destination::kInlineResponse:
     case v1::Destination::PLACE_NOT_SET: {

@@ -56,6 +56,11 @@ class RequestPlaces : public InlinePlaces {
 
   /// Reserves room for all stored results so far, on one of the `allowed` devices, where the request should then run.
   absl::Status ReserveKept(uint64_t allowed = ~uint64_t{0});
+  /// INVALID_ARGUMENT if an array or a result is sharded and the operation does not take that.
+  absl::Status CheckSharded(bool takes) const;
+  /// The devices of the sharded arrays and results, which must share the request; 0: none is sharded. Results count
+  /// from ReserveKept on.
+  uint64_t shard_devices() const { return shard_devices_; }
   /// Hands over what ReserveKept reserved.
   KeptRooms TakeRooms();
   /// The regions of shared memory found so far.
@@ -82,6 +87,7 @@ class RequestPlaces : public InlinePlaces {
       : shared_(shared),
         caller_(std::move(caller)),
         payloads_(payloads),
+        takes_sharded_(false),
         is_announced_(!promised),
         promised_(std::move(promised).value_or(Promised())) {}
 
@@ -97,6 +103,7 @@ class RequestPlaces : public InlinePlaces {
 
  private:
   class KeptTarget;
+  class ShardedTarget;
   struct KeptResult {
     std::shared_ptr<KeptTarget> target;
     std::string field;
@@ -113,11 +120,14 @@ class RequestPlaces : public InlinePlaces {
   absl::StatusOr<Span> FindSpan(v1::RegionKind kind, const std::string& name, int64_t offset, int64_t bytes,
                                 int32_t element_bytes, Field field, absl::string_view place) const;
   absl::Status FindInRegion(const v1::Array& array, Field field, ArrayUse use, Operand* operand);
+  absl::Status FindSharded(std::shared_ptr<const KeptArray> kept, Field field, ArrayUse use, Operand* operand);
   absl::Status FindKept(const v1::Array& array, Field field, ArrayUse use, Operand* operand);
   void NoteInput(const Operand& operand);
   absl::StatusOr<std::shared_ptr<void>> TakePinned(int64_t bytes);
   // Counts pinned memory of the request. INVALID_ARGUMENT: more than the whole pool.
   absl::Status CountPinned(int64_t bytes, Field field);
+  absl::StatusOr<std::shared_ptr<ResultTarget>> KeepSharded(const std::string& name, Field field, int64_t count,
+                                                            int32_t element_bytes);
   std::shared_ptr<KeptTarget> Keep(const std::string& name, const std::string& field, int64_t bytes,
                                    int32_t element_bytes);
   // Checks that a result overlaps no other result and, if kernels write it in place, no input.
@@ -126,12 +136,16 @@ class RequestPlaces : public InlinePlaces {
   const SharedPlaces shared_;
   const std::shared_ptr<const Caller> caller_;
   const Payloads* const payloads_;
+  const bool takes_sharded_ = true;
   const bool is_announced_ = false;
   const Promised promised_;
   int64_t pinned_bytes_ = 0;
   std::vector<Span> inputs_, results_;
   std::vector<SharedSource> sources_;
   std::vector<KeptResult> kept_;
+  std::vector<std::shared_ptr<ShardedTarget>> sharded_;
+  uint64_t shard_devices_ = 0;
+  std::string sharded_field_;                      // that names the first sharded array or result; empty: none
   std::set<std::pair<bool, std::string>> stored_;  // names of results: whether temporary, name
   int64_t placed_bytes_ = 0;
   bool all_inline_ = true;

@@ -125,14 +125,25 @@ class StoreCall final : public wire::Handler, public std::enable_shared_from_thi
       staging_bytes_ = std::min(operand.size_bytes(), environment_.max_chunk_bytes);
       CORANK_ASSIGN_OR_RETURN(staging_, environment_.places.host_pool->Take(staging_bytes_));
     }
-    ArrayStore& arrays = *environment_.places.arrays;
-    CORANK_ASSIGN_OR_RETURN(KeptRoom room, arrays.Reserve((*caller_)->tenant, arrays.RoomiestDevice(),
-                                                          operand.size_bytes(), "header.array.count"));
-    CORANK_ASSIGN_OR_RETURN(array_, arrays.Make(room, operand.size_bytes()));
+    CORANK_ASSIGN_OR_RETURN(array_, Make(operand, header.sharded()));
     array_->type = operand.type;
     array_->element_bytes = operand.element_bytes;
     array_->count = operand.count;
     return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::shared_ptr<KeptArray>> Make(const Operand& operand, bool sharded) const {
+    ArrayStore& arrays = *environment_.places.arrays;
+    const std::string& tenant = (*caller_)->tenant;
+    constexpr char kField[] = "header.array.count";
+    if (sharded) {
+      CORANK_ASSIGN_OR_RETURN(KeptRoom room, arrays.ReserveSharded(tenant, arrays.ShardDevices(), operand.count,
+                                                                   operand.element_bytes, kField));
+      return arrays.MakeSharded(room, operand.count, operand.element_bytes);
+    }
+    CORANK_ASSIGN_OR_RETURN(KeptRoom room,
+                            arrays.Reserve(tenant, arrays.RoomiestDevice(), operand.size_bytes(), kField));
+    return arrays.Make(room, operand.size_bytes());
   }
 
   absl::Status TakeChunk(const v1::StoreArrayRequest& request, const ReceivedMessage& message,
@@ -160,9 +171,17 @@ class StoreCall final : public wire::Handler, public std::enable_shared_from_thi
     if (bytes == 0) return absl::OkStatus();
     // Unless it came there.
     if (message.pinned.empty()) CopyRange(message.pieces(), payloads.back().offset, bytes, staging_.get());
-    std::shared_ptr<void> to(array_, static_cast<char*>(array_->memory->data()) + received_ * array_->element_bytes);
-    received_ += count;
-    return environment_.places.devices->copier(array_->device).ToDevice(std::move(to), staging_, bytes);
+    for (int64_t copied = 0; copied < count;) {
+      const KeptArray::Span to = array_->From(received_);
+      const int64_t together = std::min(to.count, count - copied);
+      const std::shared_ptr<const void> from(staging_,
+                                             static_cast<char*>(staging_.get()) + copied * array_->element_bytes);
+      CORANK_RETURN_IF_ERROR(environment_.places.devices->copier(to.device).ToDevice(
+          std::shared_ptr<void>(array_, to.bytes), from, together * array_->element_bytes));
+      copied += together;
+      received_ += together;
+    }
+    return absl::OkStatus();
   }
 
   absl::Status Complete() {
@@ -246,16 +265,15 @@ class FetchCall final : public SmallCall, public std::enable_shared_from_this<Fe
     chunk->set_first_element(sent_);
     const int64_t most =
         std::max<int64_t>(1, std::min(kAnswerChunkBytes, environment_.max_chunk_bytes) / array_->element_bytes);
-    const int64_t count = std::min(most, array_->count - sent_);
+    const KeptArray::Span place = array_->From(sent_);
+    const int64_t count = std::min(most, place.count);
     const int64_t bytes = count * array_->element_bytes;
     std::shared_ptr<void> staging;
     PayloadMap payloads;
     if (bytes > 0) {
       CORANK_ASSIGN_OR_RETURN(staging, Stage(bytes));
-      std::shared_ptr<const void> from(array_,
-                                       static_cast<const char*>(array_->data()) + sent_ * array_->element_bytes);
-      Copier& copier = environment_.places.devices->copier(array_->device);
-      CORANK_RETURN_IF_ERROR(copier.ToHost(staging, std::move(from), bytes));
+      Copier& copier = environment_.places.devices->copier(place.device);
+      CORANK_RETURN_IF_ERROR(copier.ToHost(staging, std::shared_ptr<const void>(array_, place.bytes), bytes));
       payloads[chunk] = absl::string_view(static_cast<const char*>(staging.get()), static_cast<size_t>(bytes));
     }
     Bytes message;

@@ -130,13 +130,14 @@ absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask() {
   request.caller = caller_;
   RequestPlaces places(environment_.places, caller_, &payloads_);
   CORANK_ASSIGN_OR_RETURN(std::unique_ptr<Operation> operation, ValidateRequest(environment_.limits, places));
+  CORANK_RETURN_IF_ERROR(places.CheckSharded(operation->shared_arrays() > 0));
   CORANK_RETURN_IF_ERROR(places.ReserveKept());
   validated_ = environment_.clock->Now();
   record_[Stage::kValidate] = Nanoseconds(arrival_, validated_);
   const Extent extent{request.bytes, places.placed_bytes(), places.all_inline()};
-  task->plan =
-      PlanRequest(std::move(operation), extent, environment_.planner, environment_.streams,
-                  *environment_.places.devices, IdleDevices(places.devices()), environment_.places.run_buffers);
+  task->plan = PlanRequest(std::move(operation), extent, environment_.planner, environment_.streams,
+                           *environment_.places.devices, IdleDevices(places.devices()), environment_.places.run_buffers,
+                           places.shard_devices());
   task->plan.devices &= places.devices();
   task->plan.operation->ReadsFrom(places.TakeSources());
   const bool is_long = places.placed_bytes() > environment_.planner.long_bytes;

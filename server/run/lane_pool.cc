@@ -283,7 +283,8 @@ void LanePool::Begin(Task& task, int batch_size, Outcome& outcome) {
   outcome.stats.set_queue_ns(Nanoseconds(task.request.arrival, *outcome.started));
   outcome.stats.set_batch_size(batch_size);
   outcome.stats.set_devices(1);
-  if (task.plan.shard_devices != 0) metrics_->CountShardedRequest(task.plan.operation->op());
+  const uint64_t shards = task.plan.shard_devices;
+  if ((shards & (shards - 1)) != 0) metrics_->CountShardedRequest(task.plan.operation->op());
 }
 
 void LanePool::End(Task& task, const absl::Status& status, Outcome& outcome, Stage next) {

@@ -91,7 +91,7 @@ RowResult::RowResult(const PendingResult& result) : result_(result) {
   if (result.target != nullptr) {
     stream_id_ = result.target->stream_id();
     place_ = result.target->HostPlace();
-    if (stream_id_ || place_ != nullptr) return;
+    if (stream_id_ || place_ != nullptr || result.target->is_sharded()) return;
   }
   result_.target = nullptr;
   if (result.size_bytes() == 0) return;

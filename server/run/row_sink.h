@@ -84,13 +84,15 @@ void SendChunks(ChunkPipe& pipe, uint32_t stream_id, int64_t first, int64_t coun
 bool TakesStreamedRows(const std::shared_ptr<ResultTarget>& target, int64_t element_bytes, int64_t limit);
 
 /// A result that is made in rows: for a stream, in the memory of its target, or in memory of its own for the response.
+/// One of a sharded result has no memory.
 class RowResult {
  public:
   /// Whether rows can be placed there: in host memory, the response's included.
   static bool CanHold(const std::shared_ptr<ResultTarget>& target) {
     return target == nullptr || target->HostPlace() != nullptr;
   }
-  /// Checks the places of all results, before the first row is made. Results are for streams or CanHold.
+  /// Checks the places of all results, before the first row is made. Results are for streams, sharded
+  /// or CanHold.
   static absl::StatusOr<std::vector<RowResult>> Make(absl::Span<const PendingResult> results);
 
   RowSink::Column column() const { return {stream_id_, place_}; }

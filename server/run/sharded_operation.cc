@@ -5,6 +5,7 @@
 
 #include "server/base/status_macros.h"
 #include "server/memory/device_set.h"
+#include "server/model/parts.h"
 
 namespace corank {
 namespace {
@@ -39,8 +40,7 @@ ShardedOperation::ShardedOperation(std::unique_ptr<PhasedOperation> whole, uint6
 }
 
 int64_t ShardedOperation::FirstOf(size_t shard, int64_t rows) const {
-  const auto shards = static_cast<int64_t>(devices_.size()), index = static_cast<int64_t>(shard);
-  return rows / shards * index + std::min(index, rows % shards);
+  return PartBegin(rows, static_cast<int64_t>(devices_.size()), static_cast<int64_t>(shard));
 }
 
 absl::StatusOr<EngineStream*> ShardedOperation::SpareStream(Lane& lane) const {
@@ -64,7 +64,12 @@ absl::Status ShardedOperation::Begin(Lane& lane, const std::vector<RowResult>& r
     result.count = FirstOf(i + 1, result_count()) - first;
     for (size_t j = 0; j < rows.size(); ++j) {
       const PendingResult& array = whole_->results()[j];
-      char*& place = array.role == ResultRole::kKeys ? result.h_keys : result.h_values;
+      const bool is_keys = array.role == ResultRole::kKeys;
+      if (IsSharded(array.target)) {
+        CORANK_ASSIGN_OR_RETURN((is_keys ? result.keys : result.values), array.target->AllocateShard(i));
+        continue;
+      }
+      char*& place = is_keys ? result.h_keys : result.h_values;
       place = rows[j].column().place + first * array.element_bytes;
     }
     results.push_back(result);

@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_RUN_SHARDED_OPERATION_H_
 #define CORANK_SERVER_RUN_SHARDED_OPERATION_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -15,6 +16,11 @@ namespace corank {
 /// Whether an array is complete in host memory.
 inline bool IsOnHost(const Operand& array) { return !array.on_device && !array.is_pending && array.stream_input < 0; }
 
+/// Whether each device of the request has a part of the array.
+inline bool IsSharded(const Operand& array) { return !array.shards.empty(); }
+/// Whether the result becomes such an array.
+inline bool IsSharded(const std::shared_ptr<ResultTarget>& target) { return target != nullptr && target->is_sharded(); }
+
 /// Each device makes an equal part of the result's rows, over its own bus (kernels/engine/sharded_merge.h).
 class ShardedOperation : public Operation {
  public:
@@ -24,11 +30,11 @@ class ShardedOperation : public Operation {
   absl::Status Execute(Lane& lane, Outcome& outcome) final;
 
  protected:
-  /// `whole`: the same work on one device. Its results are rows that RowResult::CanHold. `devices`: two or more; the
-  /// lane that runs the work belongs to one of them.
+  /// `whole`: the same work on one device. Its results are sharded, or rows that RowResult::CanHold. `devices`: one or
+  /// more; the lane that runs the work belongs to one of them.
   ShardedOperation(std::unique_ptr<PhasedOperation> whole, uint64_t devices);
 
-  /// Enqueues the work. The streams of the parts have begun; `results` have no device memory yet.
+  /// Enqueues the work. The streams of the parts have begun; `results` have device memory only where they are sharded.
   virtual absl::Status Enqueue(Lane& lane, std::vector<ShardResult> results) = 0;
   /// After the streams have finished: adds what the work found. Returns false if one device must do it instead.
   virtual bool Conclude(Outcome& outcome) const = 0;

@@ -41,6 +41,7 @@ class ShardedTest : public ::testing::Test {
     options.queue.direct_bytes = 0;
     options.shard_bytes = kShardBytes;
     options.devices_per_request = devices_per_request;
+    options.arrays.max_bytes = kept_bytes_;
     options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
     std::vector<ChosenEngine> engines;
     for (int i = 0; i < devices; ++i) {
@@ -57,6 +58,7 @@ class ShardedTest : public ::testing::Test {
     return MetricOf(running_->server(), "corank_sharded_requests_total", op);
   }
 
+  int64_t kept_bytes_ = 0;  // Server::Options::arrays.max_bytes
   std::vector<std::shared_ptr<DeviceSwitch>> devices_;
   std::unique_ptr<RunningServer> running_;
 };

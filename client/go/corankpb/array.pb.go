@@ -389,7 +389,11 @@ type StoredPlace struct {
 	// Whether the array lives only within this Execute call, where later operations of the plan read it. Temporary arrays
 	// have names of their own, and the server deletes them when the call ends. Default: false. INVALID_ARGUMENT in unary
 	// calls.
-	Temporary     bool `protobuf:"varint,2,opt,name=temporary,proto3" json:"temporary,omitempty"`
+	Temporary bool `protobuf:"varint,2,opt,name=temporary,proto3" json:"temporary,omitempty"`
+	// In a Destination: whether the server divides the result among its GPUs, as StoreArrayHeader.sharded says. Default:
+	// false. INVALID_ARGUMENT unless the request is a unary Sort of one key array without segments, whose arrays are
+	// sharded or lie in the message or in shared memory. The server ignores it in an input.
+	Sharded       bool `protobuf:"varint,3,opt,name=sharded,proto3" json:"sharded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -434,6 +438,13 @@ func (x *StoredPlace) GetName() string {
 func (x *StoredPlace) GetTemporary() bool {
 	if x != nil {
 		return x.Temporary
+	}
+	return false
+}
+
+func (x *StoredPlace) GetSharded() bool {
+	if x != nil {
+		return x.Sharded
 	}
 	return false
 }
@@ -755,10 +766,11 @@ const file_corank_v1_array_proto_rawDesc = "" +
 	"\x06_count\"H\n" +
 	"\vRegionPlace\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12!\n" +
-	"\foffset_bytes\x18\x02 \x01(\x03R\voffsetBytes\"?\n" +
+	"\foffset_bytes\x18\x02 \x01(\x03R\voffsetBytes\"Y\n" +
 	"\vStoredPlace\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1c\n" +
-	"\ttemporary\x18\x02 \x01(\bR\ttemporary\"*\n" +
+	"\ttemporary\x18\x02 \x01(\bR\ttemporary\x12\x18\n" +
+	"\asharded\x18\x03 \x01(\bR\asharded\"*\n" +
 	"\vStreamPlace\x12\x1b\n" +
 	"\tstream_id\x18\x01 \x01(\rR\bstreamId\"\xb7\x02\n" +
 	"\vDestination\x12G\n" +

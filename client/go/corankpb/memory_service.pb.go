@@ -789,7 +789,15 @@ type StoreArrayHeader struct {
 	// Time without use after which the server deletes the array, at most 24 hours. The server rounds it up to whole
 	// seconds. Default: unset or 0, which means the server's --kept-expiry (default: 1 hour). A time that is negative,
 	// longer, or no valid Duration is INVALID_ARGUMENT.
-	Expiry        *durationpb.Duration `protobuf:"bytes,3,opt,name=expiry,proto3" json:"expiry,omitempty"`
+	Expiry *durationpb.Duration `protobuf:"bytes,3,opt,name=expiry,proto3" json:"expiry,omitempty"`
+	// Whether the server divides the array into one part for each of its GPUs, so that the array may be larger than the
+	// memory of one. The parts keep the order of the elements and differ in length by one element at most. Each part
+	// counts as 4096 bytes or more. --devices-per-request limits the number of parts. With one GPU, there is one part.
+	// The parts of two arrays lie on the same GPUs unless the server lost a GPU, or one stalled, in between.
+	//
+	// A sharded array can be fetched, listed and deleted, and unary Sort takes it as keys and values without segments.
+	// Every other use is INVALID_ARGUMENT: fetch the array, or store it without this option. Default: false.
+	Sharded       bool `protobuf:"varint,4,opt,name=sharded,proto3" json:"sharded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -843,6 +851,13 @@ func (x *StoreArrayHeader) GetExpiry() *durationpb.Duration {
 		return x.Expiry
 	}
 	return nil
+}
+
+func (x *StoreArrayHeader) GetSharded() bool {
+	if x != nil {
+		return x.Sharded
+	}
+	return false
 }
 
 // The array as kept.
@@ -904,7 +919,9 @@ type StoredArray struct {
 	RecordBytes uint32 `protobuf:"varint,4,opt,name=record_bytes,json=recordBytes,proto3" json:"record_bytes,omitempty"`
 	// Time until the server deletes it, unless a request uses it before. Each use starts the time again. 0 while a
 	// request uses it for longer than its expiry.
-	ExpiresIn     *durationpb.Duration `protobuf:"bytes,5,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
+	ExpiresIn *durationpb.Duration `protobuf:"bytes,5,opt,name=expires_in,json=expiresIn,proto3" json:"expires_in,omitempty"`
+	// Number of parts of a sharded array, each on a GPU of its own. 0: the array is not sharded.
+	Shards        uint32 `protobuf:"varint,6,opt,name=shards,proto3" json:"shards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -972,6 +989,13 @@ func (x *StoredArray) GetExpiresIn() *durationpb.Duration {
 		return x.ExpiresIn
 	}
 	return nil
+}
+
+func (x *StoredArray) GetShards() uint32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
 }
 
 // Asks for a kept array's bytes.
@@ -1137,7 +1161,8 @@ type ListArraysResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Ordered by name.
 	Arrays []*StoredArray `protobuf:"bytes,1,rep,name=arrays,proto3" json:"arrays,omitempty"`
-	// Bytes that the tenant's arrays use, over all devices. An array counts as 4096 bytes or more.
+	// Bytes that the tenant's arrays use, over all devices. An array, or a part of a sharded one, counts as 4096 bytes or
+	// more.
 	UsedBytes int64 `protobuf:"varint,2,opt,name=used_bytes,json=usedBytes,proto3" json:"used_bytes,omitempty"`
 	// Bytes that the tenant's arrays may use, over all devices.
 	QuotaBytes int64 `protobuf:"varint,3,opt,name=quota_bytes,json=quotaBytes,proto3" json:"quota_bytes,omitempty"`
@@ -1335,20 +1360,22 @@ const file_corank_v1_memory_service_proto_rawDesc = "" +
 	"\x11StoreArrayRequest\x125\n" +
 	"\x06header\x18\x01 \x01(\v2\x1b.corank.v1.StoreArrayHeaderH\x00R\x06header\x12-\n" +
 	"\x05chunk\x18\x02 \x01(\v2\x15.corank.v1.ArrayChunkH\x00R\x05chunkB\x06\n" +
-	"\x04part\"\x81\x01\n" +
+	"\x04part\"\x9b\x01\n" +
 	"\x10StoreArrayHeader\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12&\n" +
 	"\x05array\x18\x02 \x01(\v2\x10.corank.v1.ArrayR\x05array\x121\n" +
-	"\x06expiry\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06expiry\"B\n" +
+	"\x06expiry\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06expiry\x12\x18\n" +
+	"\asharded\x18\x04 \x01(\bR\asharded\"B\n" +
 	"\x12StoreArrayResponse\x12,\n" +
-	"\x05array\x18\x01 \x01(\v2\x16.corank.v1.StoredArrayR\x05array\"\xc0\x01\n" +
+	"\x05array\x18\x01 \x01(\v2\x16.corank.v1.StoredArrayR\x05array\"\xd8\x01\n" +
 	"\vStoredArray\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12*\n" +
 	"\x04type\x18\x02 \x01(\x0e2\x16.corank.v1.ElementTypeR\x04type\x12\x14\n" +
 	"\x05count\x18\x03 \x01(\x03R\x05count\x12!\n" +
 	"\frecord_bytes\x18\x04 \x01(\rR\vrecordBytes\x128\n" +
 	"\n" +
-	"expires_in\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\"'\n" +
+	"expires_in\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\texpiresIn\x12\x16\n" +
+	"\x06shards\x18\x06 \x01(\rR\x06shards\"'\n" +
 	"\x11FetchArrayRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"o\n" +
 	"\x12FetchArrayResponse\x12,\n" +

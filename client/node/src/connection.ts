@@ -318,7 +318,7 @@ class Placing {
       recordBytes: element.type === ElementType.ELEMENT_TYPE_RECORD ? element.bytes : 0,
     });
     if (remote !== undefined) {
-      header.stored = { name: remote.name, temporary: remote.temporary };
+      header.stored = { name: remote.name, temporary: remote.temporary, sharded: false };
     } else if (data !== undefined) {
       const streamId = this.sources.length;
       this.sources.push({ streamId, data, elementBytes: element.bytes });

@@ -174,6 +174,7 @@ export async function store(
     name,
     array: ArrayMessage.fromPartial({ type: element.type, count, recordBytes, stream: { streamId: 0 } }),
     expiry: expiresSeconds === undefined ? undefined : { seconds: Math.ceil(expiresSeconds), nanos: 0 },
+    sharded: false,
   }).finish();
   const progress: Progress = { sent: 0, toSend: data.length, received: 0, toReceive: 0, attempt: 1, waiting: false };
   const source = { streamId: 0, data, elementBytes: element.bytes };

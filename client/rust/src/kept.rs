@@ -123,7 +123,8 @@ impl<'a> Store<'a> {
         let expiry = expiry.map(prost_types::Duration::try_from).transpose();
         let expiry = expiry.map_err(|_| Error::invalid("expiry", "is too long"))?;
         let place = Some(v1::array::Place::Stream(v1::StreamPlace { stream_id: 0 }));
-        let header = v1::StoreArrayHeader { name: name.clone(), array: Some(array.message(place)), expiry };
+        let array_message = Some(array.message(place));
+        let header = v1::StoreArrayHeader { name: name.clone(), array: array_message, expiry, ..Default::default() };
         let once = |channel, left| {
             let header = header.clone();
             async move {

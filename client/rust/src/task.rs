@@ -114,7 +114,8 @@ impl Output {
     fn destination(&self) -> Option<v1::Destination> {
         let place = match (&self.kept, self.stream) {
             (Some((name, temporary)), _) => {
-                v1::destination::Place::Stored(v1::StoredPlace { name: name.clone(), temporary: *temporary })
+                let (name, temporary) = (name.clone(), *temporary);
+                v1::destination::Place::Stored(v1::StoredPlace { name, temporary, ..Default::default() })
             }
             (None, Some(stream_id)) => v1::destination::Place::Stream(v1::StreamPlace { stream_id }),
             (None, None) => return None,
@@ -454,7 +455,8 @@ impl Leaf<'_> {
         use v1::array::Place;
         self.array.message(Some(match (&self.array.data, self.stream) {
             (Data::Kept { name, temporary }, _) => {
-                Place::Stored(v1::StoredPlace { name: name.clone(), temporary: *temporary })
+                let (name, temporary) = (name.clone(), *temporary);
+                Place::Stored(v1::StoredPlace { name, temporary, ..Default::default() })
             }
             (_, Some(stream_id)) => Place::Stream(v1::StreamPlace { stream_id }),
             (_, None) => Place::InlineData(self.array.piece(0, self.array.len())),

@@ -9,10 +9,16 @@
 namespace corank {
 
 bool ShardedSortOperation::Takes(const SortOperation::Spec& sort) {
-  return !sort.segment_offsets && sort.limit != 0 && IsOnHost(sort.keys) &&
-         (!sort.want_keys || RowResult::CanHold(sort.keys_target)) &&
-         (!sort.want_indices || RowResult::CanHold(sort.indices_target)) &&
-         (!sort.values || (IsOnHost(*sort.values) && RowResult::CanHold(sort.values_target)));
+  const auto takes = [](const Operand& array) { return IsSharded(array) || IsOnHost(array); };
+  const auto makes = [](const std::shared_ptr<ResultTarget>& target) {
+    return RowResult::CanHold(target) || IsSharded(target);
+  };
+  const bool any_is_sharded = IsSharded(sort.keys) || (sort.values && IsSharded(*sort.values)) ||
+                              IsSharded(sort.keys_target) || IsSharded(sort.values_target) ||
+                              IsSharded(sort.indices_target);
+  return !sort.segment_offsets && (sort.limit != 0 || any_is_sharded) && takes(sort.keys) &&
+         (!sort.want_keys || makes(sort.keys_target)) && (!sort.want_indices || makes(sort.indices_target)) &&
+         (!sort.values || (takes(*sort.values) && makes(sort.values_target)));
 }
 
 ShardedSortOperation::ShardedSortOperation(SortOperation::Spec sort, uint64_t devices)
@@ -22,8 +28,15 @@ ShardedSortOperation::ShardedSortOperation(SortOperation::Spec sort, uint64_t de
 
 int64_t ShardedSortOperation::device_bytes(const Engine& engine) const {
   const int64_t most = FirstOf(1, spec_.keys.count);
-  return most * shape_.row_bytes() +
-         ShardedSort::WorkspaceBytes(SortOptions(), most, FirstOf(1, result_count()), shards(), engine);
+  // Rows in sharded arrays that go to sharded results take no other memory.
+  const auto bytes_of = [most](const Operand& array, bool is_wanted, const std::shared_ptr<ResultTarget>& target) {
+    const bool is_in_place = IsSharded(array) && is_wanted && IsSharded(target);
+    return is_in_place ? 0 : most * array.element_bytes;
+  };
+  int64_t rows = bytes_of(spec_.keys, spec_.want_keys, spec_.keys_target);
+  if (spec_.values) rows += bytes_of(*spec_.values, true, spec_.values_target);
+  if (spec_.want_indices) rows += most * shape_.value_bytes;
+  return rows + ShardedSort::WorkspaceBytes(SortOptions(), most, FirstOf(1, result_count()), shards(), engine);
 }
 
 ShardedSort::Options ShardedSortOperation::SortOptions() const {
@@ -44,22 +57,37 @@ absl::StatusOr<std::vector<Shard>> ShardedSortOperation::CopyIn(std::vector<Shar
     EngineStream& stream = *shard.result.stream;
     const int64_t first = FirstOf(i, spec_.keys.count);
     shard.count = FirstOf(i + 1, spec_.keys.count) - first;
-    const auto copy = [&](const Operand& array) -> absl::StatusOr<void*> {
+    const auto allocate = [&](int64_t bytes) -> absl::StatusOr<void*> {
+      if (bytes == 0) return nullptr;
+      return stream.AllocateDevice(bytes);
+    };
+    // The rows of `array`, and memory for the result unless it has some: that of copied rows, which are not needed
+    // once they are sorted.
+    const auto take = [&](const Operand& array, void*& result) -> absl::StatusOr<const void*> {
+      if (IsSharded(array)) {
+        if (result == nullptr) {
+          CORANK_ASSIGN_OR_RETURN(result, allocate(shard.result.count * array.element_bytes));
+        }
+        return array.shards[i];
+      }
       const int64_t bytes = shard.count * array.element_bytes;
-      CORANK_ASSIGN_OR_RETURN(void* const d_rows, stream.AllocateDevice(bytes));
+      CORANK_ASSIGN_OR_RETURN(void* const d_rows, allocate(bytes));
       const auto* const h_rows = static_cast<const char*>(array.bytes) + first * array.element_bytes;
-      CORANK_RETURN_IF_ERROR(stream.CopyToDevice(d_rows, h_rows, bytes));
+      if (bytes > 0) CORANK_RETURN_IF_ERROR(stream.CopyToDevice(d_rows, h_rows, bytes));
+      if (result == nullptr) result = d_rows;
       return d_rows;
     };
-    CORANK_ASSIGN_OR_RETURN(shard.result.keys, copy(spec_.keys));
+    CORANK_ASSIGN_OR_RETURN(shard.keys, take(spec_.keys, shard.result.keys));
     if (spec_.values) {
-      CORANK_ASSIGN_OR_RETURN(shard.result.values, copy(*spec_.values));
+      CORANK_ASSIGN_OR_RETURN(shard.values, take(*spec_.values, shard.result.values));
     } else if (spec_.want_indices) {
-      CORANK_ASSIGN_OR_RETURN(shard.result.values, stream.AllocateDevice(shard.count * shape_.value_bytes));
-      CORANK_RETURN_IF_ERROR(stream.Iota(shard.result.values, shape_.value_bytes, first, shard.count));
+      CORANK_ASSIGN_OR_RETURN(void* const d_indices, allocate(shard.count * shape_.value_bytes));
+      if (shard.count > 0) {
+        CORANK_RETURN_IF_ERROR(stream.Iota(d_indices, shape_.value_bytes, first, shard.count));
+      }
+      shard.values = d_indices;
+      if (shard.result.values == nullptr) shard.result.values = d_indices;
     }
-    shard.keys = shard.result.keys;
-    shard.values = shard.result.values;
     CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
     shards.push_back(shard);
   }
@@ -67,6 +95,8 @@ absl::StatusOr<std::vector<Shard>> ShardedSortOperation::CopyIn(std::vector<Shar
 }
 
 absl::Status ShardedSortOperation::Enqueue(Lane& lane, std::vector<ShardResult> results) {
+  sort_.reset();
+  if (result_count() == 0) return absl::OkStatus();
   CORANK_ASSIGN_OR_RETURN(std::vector<Shard> shards, CopyIn(std::move(results)));
   lane.set_next_stage(Stage::kKernel);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
@@ -80,7 +110,7 @@ absl::Status ShardedSortOperation::Enqueue(Lane& lane, std::vector<ShardResult> 
 }
 
 bool ShardedSortOperation::Conclude(Outcome& outcome) const {
-  outcome.sort_algorithm = ToWire(sort_->report(0).sort_algorithm);
+  outcome.sort_algorithm = ToWire(sort_ == nullptr ? SortAlgorithm::kCopy : sort_->report(0).sort_algorithm);
   return true;
 }
 

@@ -16,7 +16,7 @@ namespace corank {
 /// (kernels/engine/sharded_sort.h).
 class ShardedSortOperation final : public ShardedOperation {
  public:
-  /// Whether the sort can run on several devices: its arrays and results are in host memory.
+  /// Whether the sort can run on several devices: its arrays and results are sharded or in host memory.
   static bool Takes(const SortOperation::Spec& sort);
 
   ShardedSortOperation(SortOperation::Spec sort, uint64_t devices);

@@ -68,6 +68,11 @@ pub struct StoredPlace {
     /// calls.
     #[prost(bool, tag = "2")]
     pub temporary: bool,
+    /// In a Destination: whether the server divides the result among its GPUs, as StoreArrayHeader.sharded says. Default:
+    /// false. INVALID_ARGUMENT unless the request is a unary Sort of one key array without segments, whose arrays are
+    /// sharded or lie in the message or in shared memory. The server ignores it in an input.
+    #[prost(bool, tag = "3")]
+    pub sharded: bool,
 }
 /// An array whose bytes travel as ArrayChunk messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3465,7 +3470,8 @@ pub enum ErrorReason {
     RequestTooLarge = 4,
     /// INVALID_ARGUMENT. The inline results do not fit in max_response_bytes. Use another place for them.
     ResultTooLarge = 5,
-    /// INVALID_ARGUMENT. This method cannot use the place: streams and temporary arrays work only in Execute.
+    /// INVALID_ARGUMENT. This method cannot use the place: streams and temporary arrays work only in Execute, sharded
+    /// arrays only in a unary Sort.
     PlaceNotSupported = 6,
     /// INVALID_ARGUMENT, on every part. The parts of a job have different plans. Send one plan, except for `Plan.part`.
     JobPlansDiffer = 7,
@@ -3768,6 +3774,15 @@ pub struct StoreArrayHeader {
     /// longer, or no valid Duration is INVALID_ARGUMENT.
     #[prost(message, optional, tag = "3")]
     pub expiry: ::core::option::Option<::prost_types::Duration>,
+    /// Whether the server divides the array into one part for each of its GPUs, so that the array may be larger than the
+    /// memory of one. The parts keep the order of the elements and differ in length by one element at most. Each part
+    /// counts as 4096 bytes or more. --devices-per-request limits the number of parts. With one GPU, there is one part.
+    /// The parts of two arrays lie on the same GPUs unless the server lost a GPU, or one stalled, in between.
+    ///
+    /// A sharded array can be fetched, listed and deleted, and unary Sort takes it as keys and values without segments.
+    /// Every other use is INVALID_ARGUMENT: fetch the array, or store it without this option. Default: false.
+    #[prost(bool, tag = "4")]
+    pub sharded: bool,
 }
 /// The array as kept.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3795,6 +3810,9 @@ pub struct StoredArray {
     /// request uses it for longer than its expiry.
     #[prost(message, optional, tag = "5")]
     pub expires_in: ::core::option::Option<::prost_types::Duration>,
+    /// Number of parts of a sharded array, each on a GPU of its own. 0: the array is not sharded.
+    #[prost(uint32, tag = "6")]
+    pub shards: u32,
 }
 /// Asks for a kept array's bytes.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3831,7 +3849,8 @@ pub struct ListArraysResponse {
     /// Ordered by name.
     #[prost(message, repeated, tag = "1")]
     pub arrays: ::prost::alloc::vec::Vec<StoredArray>,
-    /// Bytes that the tenant's arrays use, over all devices. An array counts as 4096 bytes or more.
+    /// Bytes that the tenant's arrays use, over all devices. An array, or a part of a sharded one, counts as 4096 bytes or
+    /// more.
     #[prost(int64, tag = "2")]
     pub used_bytes: i64,
     /// Bytes that the tenant's arrays may use, over all devices.

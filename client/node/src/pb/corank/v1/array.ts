@@ -148,6 +148,12 @@ export interface StoredPlace {
    * calls.
    */
   temporary: boolean;
+  /**
+   * In a Destination: whether the server divides the result among its GPUs, as StoreArrayHeader.sharded says. Default:
+   * false. INVALID_ARGUMENT unless the request is a unary Sort of one key array without segments, whose arrays are
+   * sharded or lie in the message or in shared memory. The server ignores it in an input.
+   */
+  sharded: boolean;
 }
 
 /** An array whose bytes travel as ArrayChunk messages. */
@@ -439,7 +445,7 @@ export const RegionPlace: MessageFns<RegionPlace> = {
 };
 
 function createBaseStoredPlace(): StoredPlace {
-  return { name: "", temporary: false };
+  return { name: "", temporary: false, sharded: false };
 }
 
 export const StoredPlace: MessageFns<StoredPlace> = {
@@ -449,6 +455,9 @@ export const StoredPlace: MessageFns<StoredPlace> = {
     }
     if (message.temporary !== false) {
       writer.uint32(16).bool(message.temporary);
+    }
+    if (message.sharded !== false) {
+      writer.uint32(24).bool(message.sharded);
     }
     return writer;
   },
@@ -482,6 +491,14 @@ export const StoredPlace: MessageFns<StoredPlace> = {
             message.temporary = reader.bool();
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.sharded = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -501,6 +518,7 @@ export const StoredPlace: MessageFns<StoredPlace> = {
     const message = createBaseStoredPlace();
     message.name = object.name ?? "";
     message.temporary = object.temporary ?? false;
+    message.sharded = object.sharded ?? false;
     return message;
   },
 };

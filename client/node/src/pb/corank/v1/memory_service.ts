@@ -156,7 +156,19 @@ export interface StoreArrayHeader {
    * seconds. Default: unset or 0, which means the server's --kept-expiry (default: 1 hour). A time that is negative,
    * longer, or no valid Duration is INVALID_ARGUMENT.
    */
-  expiry: Duration | undefined;
+  expiry:
+    | Duration
+    | undefined;
+  /**
+   * Whether the server divides the array into one part for each of its GPUs, so that the array may be larger than the
+   * memory of one. The parts keep the order of the elements and differ in length by one element at most. Each part
+   * counts as 4096 bytes or more. --devices-per-request limits the number of parts. With one GPU, there is one part.
+   * The parts of two arrays lie on the same GPUs unless the server lost a GPU, or one stalled, in between.
+   *
+   * A sharded array can be fetched, listed and deleted, and unary Sort takes it as keys and values without segments.
+   * Every other use is INVALID_ARGUMENT: fetch the array, or store it without this option. Default: false.
+   */
+  sharded: boolean;
 }
 
 /** The array as kept. */
@@ -179,7 +191,11 @@ export interface StoredArray {
    * Time until the server deletes it, unless a request uses it before. Each use starts the time again. 0 while a
    * request uses it for longer than its expiry.
    */
-  expiresIn: Duration | undefined;
+  expiresIn:
+    | Duration
+    | undefined;
+  /** Number of parts of a sharded array, each on a GPU of its own. 0: the array is not sharded. */
+  shards: number;
 }
 
 /** Asks for a kept array's bytes. */
@@ -216,7 +232,10 @@ export interface ListArraysRequest {
 export interface ListArraysResponse {
   /** Ordered by name. */
   arrays: StoredArray[];
-  /** Bytes that the tenant's arrays use, over all devices. An array counts as 4096 bytes or more. */
+  /**
+   * Bytes that the tenant's arrays use, over all devices. An array, or a part of a sharded one, counts as 4096 bytes or
+   * more.
+   */
   usedBytes: number;
   /** Bytes that the tenant's arrays may use, over all devices. */
   quotaBytes: number;
@@ -1050,7 +1069,7 @@ export const StoreArrayRequest: MessageFns<StoreArrayRequest> = {
 };
 
 function createBaseStoreArrayHeader(): StoreArrayHeader {
-  return { name: "", array: undefined, expiry: undefined };
+  return { name: "", array: undefined, expiry: undefined, sharded: false };
 }
 
 export const StoreArrayHeader: MessageFns<StoreArrayHeader> = {
@@ -1063,6 +1082,9 @@ export const StoreArrayHeader: MessageFns<StoreArrayHeader> = {
     }
     if (message.expiry !== undefined) {
       Duration.encode(message.expiry, writer.uint32(26).fork()).join();
+    }
+    if (message.sharded !== false) {
+      writer.uint32(32).bool(message.sharded);
     }
     return writer;
   },
@@ -1104,6 +1126,14 @@ export const StoreArrayHeader: MessageFns<StoreArrayHeader> = {
             message.expiry = Duration.decode(reader, reader.uint32());
             continue;
           }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.sharded = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1126,6 +1156,7 @@ export const StoreArrayHeader: MessageFns<StoreArrayHeader> = {
     message.expiry = (object.expiry !== undefined && object.expiry !== null)
       ? Duration.fromPartial(object.expiry)
       : undefined;
+    message.sharded = object.sharded ?? false;
     return message;
   },
 };
@@ -1188,7 +1219,7 @@ export const StoreArrayResponse: MessageFns<StoreArrayResponse> = {
 };
 
 function createBaseStoredArray(): StoredArray {
-  return { name: "", type: 0, count: 0, recordBytes: 0, expiresIn: undefined };
+  return { name: "", type: 0, count: 0, recordBytes: 0, expiresIn: undefined, shards: 0 };
 }
 
 export const StoredArray: MessageFns<StoredArray> = {
@@ -1207,6 +1238,9 @@ export const StoredArray: MessageFns<StoredArray> = {
     }
     if (message.expiresIn !== undefined) {
       Duration.encode(message.expiresIn, writer.uint32(42).fork()).join();
+    }
+    if (message.shards !== 0) {
+      writer.uint32(48).uint32(message.shards);
     }
     return writer;
   },
@@ -1264,6 +1298,14 @@ export const StoredArray: MessageFns<StoredArray> = {
             message.expiresIn = Duration.decode(reader, reader.uint32());
             continue;
           }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.shards = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1288,6 +1330,7 @@ export const StoredArray: MessageFns<StoredArray> = {
     message.expiresIn = (object.expiresIn !== undefined && object.expiresIn !== null)
       ? Duration.fromPartial(object.expiresIn)
       : undefined;
+    message.shards = object.shards ?? 0;
     return message;
   },
 };

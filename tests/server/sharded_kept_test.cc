@@ -1,0 +1,437 @@
+// Sharded kept arrays. The devices are CPU engines that tests hold and lose, so that nothing depends on speed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "corank/v1/memory_service.grpc.pb.h"
+#include "tests/server/messages.h"
+#include "tests/server/sharded_fixture.h"
+#include "tests/server/streamed_call.h"
+
+namespace corank::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Of a device for kept arrays.
+constexpr int64_t kDeviceBytes = 40'000, kPlenty = int64_t{1} << 20;
+
+v1::Array Kept(const std::string& name, v1::ElementType type = v1::ELEMENT_TYPE_INT32) {
+  v1::Array array;
+  array.set_type(type);
+  array.mutable_stored()->set_name(name);
+  return array;
+}
+
+void KeepAs(const std::string& name, v1::Destination* destination) {
+  destination->mutable_stored()->set_name(name);
+  destination->mutable_stored()->set_sharded(true);
+}
+
+// Sorts `name` into `result`.
+v1::SortRequest SortOf(const std::string& name, const std::string& result) {
+  v1::SortRequest request;
+  *request.mutable_keys() = Kept(name);
+  KeepAs(result, request.mutable_keys_destination());
+  return request;
+}
+
+class ShardedKeptTest : public ShardedTest {
+ protected:
+  void Start(int devices = 3, int devices_per_request = 0, int64_t device_bytes = kDeviceBytes) {
+    kept_bytes_ = device_bytes;
+    ShardedTest::Start(devices, devices_per_request);
+    memory_ = v1::MemoryService::NewStub(running_->channel());
+  }
+
+  // In chunks that end anywhere.
+  grpc::Status Store(const std::string& name, const v1::Array& array, bool sharded = true,
+                     v1::StoredArray* stored = nullptr) {
+    const auto bytes = static_cast<int64_t>(array.inline_data().size());
+    const int64_t element = array.type() == v1::ELEMENT_TYPE_RECORD ? array.record_bytes() : 4;
+    grpc::ClientContext context;
+    v1::StoreArrayResponse response;
+    const auto writer = memory_->StoreArray(&context, &response);
+    v1::StoreArrayRequest request;
+    v1::StoreArrayHeader& header = *request.mutable_header();
+    header.set_name(name);
+    header.set_sharded(sharded);
+    *header.mutable_array() = Streamed(array.type(), bytes / element, 0);
+    header.mutable_array()->set_record_bytes(array.record_bytes());
+    writer->Write(request);
+    for (int64_t first = 0, count = 0; first < bytes / element; first += count) {
+      count = std::min<int64_t>(997, bytes / element - first);
+      request.mutable_chunk()->set_first_element(first);
+      request.mutable_chunk()->set_data(array.inline_data().data() + first * element,
+                                        static_cast<size_t>(count * element));
+      if (!writer->Write(request)) break;
+    }
+    writer->WritesDone();
+    const grpc::Status status = writer->Finish();
+    if (stored != nullptr) *stored = response.array();
+    return status;
+  }
+  grpc::Status Store(const std::string& name, const std::vector<int32_t>& values, bool sharded = true) {
+    return Store(name, Int32s(values), sharded);
+  }
+
+  grpc::Status Fetch(const std::string& name, std::string* bytes) {
+    grpc::ClientContext context;
+    v1::FetchArrayRequest request;
+    request.set_name(name);
+    const auto reader = memory_->FetchArray(&context, request);
+    v1::FetchArrayResponse response;
+    bytes->clear();
+    while (reader->Read(&response)) *bytes += response.chunk().data();
+    return reader->Finish();
+  }
+  template <typename T = int32_t>
+  std::vector<T> Fetched(const std::string& name) {
+    v1::Array array;
+    const grpc::Status status = Fetch(name, array.mutable_inline_data());
+    EXPECT_TRUE(status.ok()) << name << ": " << status.error_message();
+    return Elements<T>(array);
+  }
+
+  grpc::Status Delete(const std::string& name) {
+    grpc::ClientContext context;
+    v1::DeleteArrayRequest request;
+    request.set_name(name);
+    v1::DeleteArrayResponse response;
+    return memory_->DeleteArray(&context, request, &response);
+  }
+  v1::ListArraysResponse List() {
+    grpc::ClientContext context;
+    v1::ListArraysResponse response;
+    EXPECT_TRUE(memory_->ListArrays(&context, v1::ListArraysRequest(), &response).ok());
+    return response;
+  }
+  grpc::Status Sort(const v1::SortRequest& request, v1::SortResponse* response = nullptr) {
+    grpc::ClientContext context;
+    v1::SortResponse ignored;
+    return running_->stub().Sort(&context, request, response == nullptr ? &ignored : response);
+  }
+  std::future<grpc::Status> SortLater(const v1::SortRequest& request) {
+    return std::async(std::launch::async, [this, request] { return Sort(request); });
+  }
+  const ArrayStore& arrays() const { return running_->server().arrays(); }
+  void ExpectRefused(const grpc::Status& status, const std::string& field) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << field;
+    EXPECT_THAT(status.error_message(), HasSubstr(field));
+    EXPECT_THAT(status.error_message(), HasSubstr("fetch")) << "what the caller can do";
+  }
+
+  std::unique_ptr<v1::MemoryService::Stub> memory_;
+};
+
+TEST_F(ShardedKeptTest, AnArrayThatFitsNoDeviceFitsAllTogether) {
+  Start();
+  const std::vector<int32_t> keys = Keys(25'000);
+  const grpc::Status whole = Store("whole", keys, /*sharded=*/false);
+  EXPECT_EQ(whole.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(whole.error_message(), HasSubstr("store it sharded"));
+  v1::StoredArray stored;
+  ASSERT_TRUE(Store("keys", Int32s(keys), true, &stored).ok());
+  EXPECT_EQ(stored.shards(), 3U);
+  EXPECT_EQ(stored.count(), 25'000);
+  EXPECT_TRUE(Fetched("keys") == keys);
+  EXPECT_EQ(arrays().used_bytes(0), 8334 * 4);
+  EXPECT_EQ(arrays().used_bytes(1), 8333 * 4);
+  EXPECT_EQ(arrays().used_bytes(2), 8333 * 4);
+  const v1::ListArraysResponse list = List();
+  ASSERT_EQ(list.arrays_size(), 1);
+  EXPECT_EQ(list.arrays(0).shards(), 3U);
+  EXPECT_EQ(list.used_bytes(), 100'000);
+  const grpc::Status full = Store("more", keys);
+  EXPECT_EQ(full.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << full.error_message();
+  EXPECT_EQ(arrays().used_bytes(), 100'000) << "what it had reserved";
+  EXPECT_EQ(Store("more", Keys(30'001)).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(Delete("keys").ok());
+  EXPECT_EQ(arrays().used_bytes(), 0);
+}
+
+TEST_F(ShardedKeptTest, EveryLengthComesBackAsItWasStored) {
+  for (const int devices : {1, 2, 3}) {
+    devices_.clear();
+    Start(devices, 0, kPlenty);
+    for (const int64_t count : {0, 1, 2, 3, 4, 5, 997, 998, 9'000}) {
+      v1::StoredArray stored;
+      ASSERT_TRUE(Store("ints", Int32s(Keys(count)), true, &stored).ok()) << count;
+      EXPECT_EQ(stored.shards(), static_cast<uint32_t>(devices));
+      EXPECT_TRUE(Fetched("ints") == Keys(count)) << devices << ", " << count;
+      std::string records(static_cast<size_t>(count * 3), ' ');
+      for (size_t i = 0; i < records.size(); ++i) records[i] = static_cast<char>(i * 7);
+      ASSERT_TRUE(Store("records", Records(3, records)).ok());
+      std::string fetched;
+      ASSERT_TRUE(Fetch("records", &fetched).ok());
+      EXPECT_TRUE(fetched == records) << devices << ", " << count;
+    }
+    EXPECT_TRUE(Delete("ints").ok());
+    EXPECT_TRUE(Delete("records").ok());
+    EXPECT_EQ(arrays().used_bytes(), 0);
+  }
+}
+
+TEST_F(ShardedKeptTest, DevicesPerRequestLimitTheParts) {
+  for (const int most : {1, 2}) {
+    devices_.clear();
+    Start(3, most);
+    v1::StoredArray stored;
+    ASSERT_TRUE(Store("keys", Int32s(Keys(5000)), true, &stored).ok());
+    EXPECT_EQ(stored.shards(), static_cast<uint32_t>(most));
+    EXPECT_EQ(Store("too many", Keys(10'001 * most)).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    std::vector<int32_t> sorted = Keys(5000);
+    std::sort(sorted.begin(), sorted.end());
+    ASSERT_TRUE(Sort(SortOf("keys", "keys")).ok());
+    EXPECT_TRUE(Fetched("keys") == sorted);
+  }
+}
+
+// By the number of devices.
+class SortsSharded : public ShardedKeptTest, public ::testing::WithParamInterface<int> {};
+
+TEST_P(SortsSharded, AsTheStableSortOfTheWhole) {
+  Start(GetParam(), 0, kPlenty);
+  for (const int64_t count : {0, 1, 2, 4, 1000, 4001}) {
+    for (const uint32_t distinct : {1U, 7U, 1U << 30}) {
+      const std::vector<int32_t> keys = Keys(count, distinct), values = Keys(count);
+      ASSERT_TRUE(Store("keys", keys).ok());
+      ASSERT_TRUE(Store("values", values).ok());
+      for (const bool down : {false, true}) {
+        std::vector<uint32_t> order(keys.size());
+        std::iota(order.begin(), order.end(), 0U);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](uint32_t a, uint32_t b) { return down ? keys[a] > keys[b] : keys[a] < keys[b]; });
+        for (const int64_t limit : {int64_t{-1}, int64_t{0}, int64_t{1}, count / 2, count + 1}) {
+          const size_t rows = limit < 0 ? order.size() : std::min(order.size(), static_cast<size_t>(limit));
+          const std::vector<uint32_t> first(order.begin(), order.begin() + static_cast<int64_t>(rows));
+          std::vector<int32_t> first_keys, first_values;
+          for (const uint32_t row : first) {
+            first_keys.push_back(keys[row]);
+            first_values.push_back(values[row]);
+          }
+          v1::SortRequest request = SortOf("keys", "sorted");
+          if (down) request.set_order(v1::SORT_ORDER_DESCENDING);
+          if (limit >= 0) request.set_limit(limit);
+          v1::SortResponse response;
+          grpc::Status status = Sort(request, &response);
+          ASSERT_TRUE(status.ok()) << status.error_message();
+          EXPECT_TRUE(response.keys().stored().sharded());
+          EXPECT_EQ(response.keys().count(), static_cast<int64_t>(rows));
+          EXPECT_EQ(response.stats().devices(), GetParam());
+          EXPECT_TRUE(Fetched("sorted") == first_keys) << count << ", " << distinct << ", " << limit;
+          *request.mutable_values() = Kept("values");
+          KeepAs("sorted-values", request.mutable_values_destination());
+          status = Sort(request);
+          ASSERT_TRUE(status.ok()) << status.error_message();
+          EXPECT_TRUE(Fetched("sorted") == first_keys) << count << ", " << distinct << ", " << limit;
+          EXPECT_TRUE(Fetched("sorted-values") == first_values) << count << ", " << distinct << ", " << limit;
+          request.clear_values();
+          request.clear_values_destination();
+          request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
+          KeepAs("indices", request.mutable_indices_destination());
+          status = Sort(request);
+          ASSERT_TRUE(status.ok()) << status.error_message();
+          EXPECT_TRUE(Fetched("sorted") == first_keys) << count << ", " << distinct << ", " << limit;
+          EXPECT_TRUE(Fetched<uint32_t>("indices") == first) << count << ", " << distinct << ", " << limit;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(Shared("sort") > 0, GetParam() > 1);
+}
+
+TEST_P(SortsSharded, FromAndIntoTheMessage) {
+  Start(GetParam(), 0, kPlenty);
+  const std::vector<int32_t> keys = Keys(4001, 50), values = Keys(4001);
+  std::vector<uint32_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return keys[a] < keys[b]; });
+  std::vector<int32_t> sorted, moved;
+  for (const uint32_t row : order) {
+    sorted.push_back(keys[row]);
+    moved.push_back(values[row]);
+  }
+  v1::SortRequest request;
+  *request.mutable_keys() = Int32s(keys);
+  KeepAs("sorted", request.mutable_keys_destination());
+  *request.mutable_values() = Int32s(values);
+  v1::SortResponse response;
+  ASSERT_TRUE(Sort(request, &response).ok());
+  EXPECT_TRUE(Elements<int32_t>(response.values()) == moved) << "the values into the message";
+  EXPECT_TRUE(Fetched("sorted") == sorted);
+  EXPECT_EQ(List().arrays(0).shards(), static_cast<uint32_t>(GetParam()));
+  ASSERT_TRUE(Store("keys", keys).ok());
+  *request.mutable_keys() = Kept("keys");
+  request.clear_keys_destination();
+  KeepAs("moved", request.mutable_values_destination());
+  ASSERT_TRUE(Sort(request, &response).ok());
+  EXPECT_TRUE(Elements<int32_t>(response.keys()) == sorted);
+  EXPECT_TRUE(Fetched("moved") == moved) << "the values from the message";
+  request.clear_values();
+  request.clear_values_destination();
+  request.set_output(v1::SORT_OUTPUT_INDICES);
+  ASSERT_TRUE(Sort(request, &response).ok());
+  EXPECT_TRUE(Elements<uint32_t>(response.indices()) == order);
+  EXPECT_TRUE(Fetched("keys") == keys) << "an input stays as it is";
+}
+
+TEST_P(SortsSharded, InPlaceOfTheArrayItself) {
+  Start(GetParam(), 0, kPlenty);
+  std::vector<int32_t> keys = Keys(4001);
+  ASSERT_TRUE(Store("keys", keys).ok());
+  ASSERT_TRUE(Sort(SortOf("keys", "keys")).ok());
+  std::sort(keys.begin(), keys.end());
+  EXPECT_TRUE(Fetched("keys") == keys);
+  EXPECT_EQ(List().arrays_size(), 1);
+  EXPECT_TRUE(Delete("keys").ok()) << "the lane let go of it before it answered";
+  EXPECT_EQ(arrays().used_bytes(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, SortsSharded, ::testing::Values(1, 2, 3));
+
+TEST_F(ShardedKeptTest, SortsAllThatTheDevicesHoldTogether) {
+  Start();
+  std::vector<int32_t> keys = Keys(14'000);  // 56,000 bytes, more than a device's 40,000, and again as many sorted
+  ASSERT_TRUE(Store("keys", keys).ok());
+  ASSERT_TRUE(Sort(SortOf("keys", "sorted")).ok());
+  std::sort(keys.begin(), keys.end());
+  EXPECT_TRUE(Fetched("sorted") == keys);
+  const grpc::Status full = Sort(SortOf("keys", "again"));
+  EXPECT_EQ(full.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << full.error_message();
+  EXPECT_TRUE(Delete("keys").ok());
+  EXPECT_TRUE(Delete("sorted").ok());
+  EXPECT_EQ(arrays().used_bytes(), 0);
+}
+
+TEST_F(ShardedKeptTest, AnyOtherUseIsRefusedWithAdvice) {
+  Start();
+  ASSERT_TRUE(Store("sharded", Keys(1000)).ok());
+  ASSERT_TRUE(Store("whole", Keys(1000), /*sharded=*/false).ok());
+  v1::SortRequest sort = SortOf("sharded", "sorted");
+  *sort.mutable_segment_offsets() = Int64s({0, 1000});
+  ExpectRefused(Sort(sort), "keys.stored");
+  sort = SortOf("sharded", "sorted");
+  sort.mutable_keys_destination()->mutable_stored()->set_sharded(false);
+  ExpectRefused(Sort(sort), "keys.stored");
+  ExpectRefused(Sort(SortOf("whole", "sorted")), "keys_destination.stored.sharded");
+  sort = SortOf("sharded", "sorted");
+  *sort.mutable_values() = Kept("whole");
+  ExpectRefused(Sort(sort), "keys.stored");
+  sort.Clear();
+  *sort.add_key_columns()->mutable_data() = Kept("sharded");
+  ExpectRefused(Sort(sort), "key_columns[0].data.stored");
+
+  v1::MergeRequest merge;
+  *merge.add_keys() = Kept("sharded");
+  *merge.add_keys() = Int32s({1, 2});
+  v1::MergeResponse merged;
+  grpc::ClientContext merge_context;
+  ExpectRefused(running_->stub().Merge(&merge_context, merge, &merged), "keys[0].stored");
+  *merge.mutable_keys(0) = Int32s({1, 2});
+  KeepAs("merged", merge.mutable_keys_destination());
+  grpc::ClientContext kept_context;
+  ExpectRefused(running_->stub().Merge(&kept_context, merge, &merged), "keys_destination.stored.sharded");
+
+  v1::ExecuteRequest plan;
+  *plan.mutable_plan()->add_operations()->mutable_sort() = SortOf("sharded", "sorted");
+  grpc::ClientContext plan_context;
+  const auto stream = running_->stub().Execute(&plan_context);
+  stream->Write(plan);
+  stream->WritesDone();
+  v1::ExecuteResponse response;
+  while (stream->Read(&response)) {
+  }
+  ExpectRefused(stream->Finish(), "keys.stored");
+  EXPECT_EQ(List().arrays_size(), 2) << "no result is kept";
+  EXPECT_TRUE(Delete("sharded").ok());
+  EXPECT_TRUE(Delete("whole").ok());
+  EXPECT_EQ(arrays().used_bytes(), 0);
+}
+
+TEST_F(ShardedKeptTest, IsInUseWhileASortRuns) {
+  Start();
+  ASSERT_TRUE(Store("keys", Keys(5000)).ok());
+  const int64_t of_keys = arrays().used_bytes();
+  device(2).Hold();
+  std::future<grpc::Status> sort = SortLater(SortOf("keys", "sorted"));
+  EXPECT_TRUE(Eventually([this] { return device(2).held() == 1; }));
+  EXPECT_EQ(Delete("keys").error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(Delete("sorted").error_code(), grpc::StatusCode::NOT_FOUND) << "not yet";
+  EXPECT_EQ(arrays().used_bytes(), 2 * of_keys) << "the result's memory is taken";
+  device(2).Release();
+  EXPECT_TRUE(sort.get().ok());
+  EXPECT_TRUE(Delete("keys").ok());
+  EXPECT_TRUE(Delete("sorted").ok());
+  EXPECT_EQ(arrays().used_bytes(), 0);
+}
+
+TEST_F(ShardedKeptTest, ACancelledSortKeepsNothing) {
+  Start();
+  ASSERT_TRUE(Store("keys", Keys(5000)).ok());
+  const int64_t of_keys = arrays().used_bytes();
+  device(1).Hold();
+  grpc::ClientContext context;
+  std::future<grpc::Status> sort = std::async(std::launch::async, [&] {
+    v1::SortResponse response;
+    return running_->stub().Sort(&context, SortOf("keys", "sorted"), &response);
+  });
+  EXPECT_TRUE(Eventually([this] { return device(1).held() == 1; }));
+  context.TryCancel();
+  EXPECT_EQ(sort.get().error_code(), grpc::StatusCode::CANCELLED);
+  device(1).Release();
+  EXPECT_TRUE(Eventually([&] { return arrays().used_bytes() == of_keys; }));
+  EXPECT_EQ(List().arrays_size(), 1);
+  EXPECT_TRUE(Eventually([&] { return Delete("keys").ok(); })) << "nothing uses it any more";
+  EXPECT_EQ(arrays().used_bytes(), 0);
+}
+
+TEST_F(ShardedKeptTest, GoesWithAnyOfItsDevicesAndTheOthersServeOn) {
+  Start();
+  ASSERT_TRUE(Store("keys", Keys(5000)).ok());
+  device(1).Hold();
+  std::future<grpc::Status> sort = SortLater(SortOf("keys", "sorted"));
+  EXPECT_TRUE(Eventually([this] { return device(1).held() == 1; }));
+  device(1).Lose();
+  device(1).Release();
+  const grpc::Status status = sort.get();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+  std::string bytes;
+  EXPECT_TRUE(Eventually([&] { return Fetch("keys", &bytes).error_code() == grpc::StatusCode::NOT_FOUND; }));
+  EXPECT_TRUE(Eventually([this] { return arrays().used_bytes() == 0; })) << "on the others too";
+  EXPECT_EQ(List().arrays_size(), 0);
+  v1::StoredArray stored;
+  std::vector<int32_t> keys = Keys(5000);
+  ASSERT_TRUE(Store("keys", Int32s(keys), true, &stored).ok());
+  EXPECT_EQ(stored.shards(), 2U) << "those that are left";
+  EXPECT_EQ(arrays().used_bytes(1), 0);
+  ASSERT_TRUE(Sort(SortOf("keys", "keys")).ok());
+  std::sort(keys.begin(), keys.end());
+  EXPECT_TRUE(Fetched("keys") == keys);
+  EXPECT_FALSE(running_->server().device_lost());
+}
+
+TEST_F(ShardedKeptTest, AnUploadThatEndsEarlyKeepsNothing) {
+  Start();
+  grpc::ClientContext context;
+  v1::StoreArrayResponse response;
+  const auto writer = memory_->StoreArray(&context, &response);
+  v1::StoreArrayRequest request;
+  request.mutable_header()->set_name("keys");
+  request.mutable_header()->set_sharded(true);
+  *request.mutable_header()->mutable_array() = Streamed(v1::ELEMENT_TYPE_INT32, 25'000, 0);
+  writer->Write(request);
+  EXPECT_TRUE(Eventually([this] { return arrays().used_bytes() == 100'000; }));
+  context.TryCancel();
+  EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_TRUE(Eventually([this] { return arrays().used_bytes() == 0; }));
+}
+
+}  // namespace
+}  // namespace corank::testing
