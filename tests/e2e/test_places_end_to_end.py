@@ -242,6 +242,29 @@ def test_chain_of_operators(placed: corank.Client, needs: Needs) -> None:
     history.delete()
 
 
+def test_sharded_arrays_are_sorted_and_come_back(placed: corank.Client, needs: Needs) -> None:
+    needs("stored")
+    kept = placed.store("keys", KEYS, sharded=True)
+    assert kept.sharded
+    same(kept.fetch(), (KEYS,))
+    ordered = placed.sort(kept, keep=corank.Sharded("ordered"))
+    same(ordered.fetch(), (ORDERED,))
+    order = placed.argsort(kept, keep=corank.Sharded("order"))
+    same(order.fetch(), (np.argsort(KEYS, kind="stable").astype(np.uint32),))
+    positions = np.arange(KEYS.size)
+    moved = placed.sort(kept, values=positions, keep=(corank.Sharded("ordered"), corank.Sharded("moved")))[1]
+    same(moved.fetch(), (np.argsort(KEYS, kind="stable"),))
+    same(placed.sort(kept, place="inline"), (ORDERED,))
+    same(placed.sort(kept, limit=10, place="inline"), (ORDERED[:10],))
+    assert [each.sharded for each in placed.arrays().arrays] == [True, True, True, True]
+    for refused in (lambda: placed.merge([kept, KEYS]), lambda: placed.search(kept, [1]), lambda: placed.group(kept)):
+        with pytest.raises(corank.InvalidArgument, match="sharded"):
+            refused()
+    for each in placed.arrays().arrays:
+        each.delete()
+    assert placed.arrays().used_bytes == 0
+
+
 def test_stored_arrays_replace_and_list(placed: corank.Client, needs: Needs) -> None:
     needs("stored")
     first = placed.store("x", KEYS[:1000], expires=60)

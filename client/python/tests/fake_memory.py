@@ -72,6 +72,7 @@ class Places:
         self.lock = threading.Lock()
         self.regions: dict[str, Region] = {}
         self.kept: dict[str, Any] = {}
+        self.sharded: set[str] = set()
         self.expiry: dict[str, int] = {}  # seconds that were asked for
         self.page_size = 1000  # entries in a page of a list
         self.leases: set[str] = set()
@@ -144,6 +145,7 @@ class Places:
             kept = array_pb2.Array()
             kept.CopyFrom(array)
             (call.temporaries if destination.stored.temporary else self.kept)[destination.stored.name] = kept
+            self.note_sharded(destination.stored)
             array.stored.CopyFrom(destination.stored)
         else:
             where = getattr(destination, place)
@@ -224,6 +226,10 @@ class Places:
         ]
         return memory.ListRegionsResponse(regions=regions, next_page_token=token)
 
+    def note_sharded(self, place: Any) -> None:
+        """Remembers whether the array of a header or destination is sharded."""
+        (self.sharded.add if place.sharded else self.sharded.discard)(place.name)
+
     def _stored(self, name: str) -> Any:
         if name not in self.kept:
             raise Failure(grpc.StatusCode.NOT_FOUND, f"no array {name!r}")
@@ -234,6 +240,7 @@ class Places:
             count=array.count,
             record_bytes=array.record_bytes,
             expires_in={"seconds": 60},
+            shards=2 if name in self.sharded else 0,
         )
 
     def store_array(self, requests: Iterator[Any]) -> Message:
@@ -246,6 +253,7 @@ class Places:
         if len(array.inline_data) != array.count * element_bytes(array):
             raise Failure(grpc.StatusCode.INVALID_ARGUMENT, "array.count: another number of elements came")
         self.kept[header.name], self.expiry[header.name] = array, header.expiry.seconds
+        self.note_sharded(header)
         return memory.StoreArrayResponse(array=self._stored(header.name))
 
     def fetch_array(self, request: Any) -> Iterator[Message]:

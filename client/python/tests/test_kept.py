@@ -50,6 +50,26 @@ def test_kept_arrays_are_listed_and_forgotten(fake_client: corank.Client) -> Non
         fake_client.sort(listed.arrays[1])
 
 
+def test_sharded_arrays_and_results_are_asked_for_and_shown(fake: FakeServer, fake_client: corank.Client) -> None:
+    kept = fake_client.store("x", KEYS, sharded=True)
+    assert kept.sharded
+    assert repr(kept) == "StoredArray('x', 100,000 x uint32, sharded)"
+    ordered = fake_client.sort(kept, keep=corank.Sharded("ordered"))
+    assert ordered.sharded
+    assert type(ordered.name) is str
+    assert fake.places.sharded == {"x", "ordered"}
+    np.testing.assert_array_equal(ordered.fetch(), np.sort(KEYS))
+    both = fake_client.sort(kept, values=KEYS, keep=("ordered", corank.Sharded("values")))
+    assert [each.sharded for each in both] == [False, True]
+    assert {each.name: each.sharded for each in fake_client.arrays().arrays} == {
+        "ordered": False,
+        "values": True,
+        "x": True,
+    }
+    assert not fake_client.store("x", KEYS).sharded
+    assert not fake_client.stored("x").sharded
+
+
 @pytest.mark.parametrize("page_size", [1, 2, 3])
 def test_lists_of_several_pages_come_back_whole(fake: FakeServer, fake_client: corank.Client, page_size: int) -> None:
     names = ["a", "b", "b.2", "c", "d", "e"]

@@ -54,9 +54,9 @@ def test_completion_shows_what_users_call(fake_client: corank.Client) -> None:
     assert public(fake_client) == sorted([*OPERATORS, *TABLES, *OTHERS])
     assert public(fake_client.chain()) == [name for name in OPERATORS if name not in NOT_IN_CHAINS]
     handle = fake_client.store("x", X)
-    assert public(handle) == ["count", "delete", "dtype", "fetch", "name", "nbytes"]
+    assert public(handle) == ["count", "delete", "dtype", "fetch", "name", "nbytes", "sharded"]
     with fake_client.chain() as chain:
-        assert public(chain.sort(X)) == ["count", "delete", "dtype", "fetch", "name", "nbytes", "result"]
+        assert public(chain.sort(X)) == ["count", "delete", "dtype", "fetch", "name", "nbytes", "result", "sharded"]
     assert set(public(corank.CorankError("x"))) - set(public(Exception("x"))) == {
         "attempts",
         "code",

@@ -31,7 +31,7 @@ from corank._errors import (
     Unavailable,
     Unimplemented,
 )
-from corank._kept import StoredArray, StoredArrays
+from corank._kept import Sharded, StoredArray, StoredArrays
 from corank._nulls import Nullable
 from corank._options import CallOptions, ConnectOptions, connect_options
 from corank._progress import Progress
@@ -67,6 +67,7 @@ __all__ = [
     "ServerInfo",
     "ServerLimits",
     "ServerSetting",
+    "Sharded",
     "SharedArray",
     "Stats",
     "StoredArray",

@@ -253,6 +253,7 @@ class Client(ArrayOperators, TableOperators, options=CallOptions, result="NDArra
         array: ArrayLike,
         *,
         expires: float | None = None,
+        sharded: bool = False,
         dtype: DTypeLike | None = None,
         **options: Unpack[StoreOptions],
     ) -> StoredArray:
@@ -263,6 +264,8 @@ class Client(ArrayOperators, TableOperators, options=CallOptions, result="NDArra
             array: numbers, or records of 1 to 256 bytes.
             expires: seconds without use after which the server forgets the array, more than 0, rounded up to whole
                 ones; None: the server's default.
+            sharded: whether the server divides the array among its GPUs, so that it may be larger than the memory of
+                one. Only fetch, delete and sort take such an array.
             dtype: read the elements' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             **options: see CallOptions.
 
@@ -274,7 +277,7 @@ class Client(ArrayOperators, TableOperators, options=CallOptions, result="NDArra
             >>> client.search(history, [25])
             array([2])
         """
-        return kept.store(self._connection, name, array, expires, dtype, self._connection.settings(options))
+        return kept.store(self._connection, name, array, expires, sharded, dtype, self._connection.settings(options))
 
     @optionless
     def stored(self, name: str) -> StoredArray:

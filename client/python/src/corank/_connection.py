@@ -14,7 +14,7 @@ from corank import _forks as forks
 from corank._call import Name, unary
 from corank._channels import Channels
 from corank._elements import whole
-from corank._kept import StoredArray
+from corank._kept import Sharded, StoredArray
 from corank._memory import most_bytes
 from corank._options import (
     MERGE_ALGORITHMS,
@@ -403,6 +403,6 @@ def kept_handles(connection: Connection, task: Task, names: Sequence[str]) -> tu
         if output.as_dtype is not None and output.as_dtype not in (output.dtype, np.dtype(np.intp)):
             raise TypeError(f"index_dtype: positions are kept as {output.dtype}, not as {output.as_dtype}")
     return tuple(
-        StoredArray(connection, name, output.type, output.dtype, output.count or 0)
+        StoredArray(connection, name, output.type, output.dtype, output.count or 0, isinstance(name, Sharded))
         for name, output in zip(names, task.outputs)
     )

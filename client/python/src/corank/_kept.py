@@ -34,6 +34,19 @@ _HEADER = memory.StoreArrayRequest.DESCRIPTOR.fields_by_name["header"].number
 _FETCHED = memory.FetchArrayResponse.DESCRIPTOR.fields_by_name
 
 
+class Sharded(str):
+    """The name of a result that the server divides among its GPUs: `keep=Sharded("name")`. Only sort takes it.
+
+    Examples:
+        >>> client.store("big", [3, 1, 2], sharded=True)
+        StoredArray('big', 3 x int64, sharded)
+        >>> client.sort(client.stored("big"), keep=corank.Sharded("sorted"))
+        StoredArray('sorted', 3 x int64, sharded)
+    """
+
+    __slots__ = ()
+
+
 class StoredArray(RemoteArray):
     """The handle of an array that the server keeps. Every operator takes it in place of a NumPy array.
 
@@ -41,16 +54,19 @@ class StoredArray(RemoteArray):
         name: the name that the server keeps the array under.
         dtype: the dtype of its elements.
         count: the number of its elements.
+        sharded: whether the server divides it among its GPUs.
     """
 
     _temporary = False
 
-    def __init__(self, connection: Channels, name: str, type_: int, dtype: np.dtype[Any], count: int) -> None:
+    def __init__(
+        self, connection: Channels, name: str, type_: int, dtype: np.dtype[Any], count: int, sharded: bool = False
+    ) -> None:
         super().__init__(type_, dtype, count)
-        self._connection, self.name = connection, name
+        self._connection, self.name, self.sharded = connection, str(name), sharded
 
     def _what(self) -> str:
-        return f"{self.count:,} x {NAMES.get(self._type, self.dtype)}"
+        return f"{self.count:,} x {NAMES.get(self._type, self.dtype)}{', sharded' if self.sharded else ''}"
 
     def __repr__(self) -> str:
         return f"StoredArray({self.name!r}, {self._what()})"
@@ -82,7 +98,7 @@ class StoredArray(RemoteArray):
 
     def _place(self) -> array_pb2.StoredPlace:
         """The place of the array as the request names it."""
-        return array_pb2.StoredPlace(name=self.name, temporary=self._temporary)
+        return array_pb2.StoredPlace(name=self.name, temporary=self._temporary, sharded=self.sharded)
 
 
 class StoredArrays(NamedTuple):
@@ -111,7 +127,8 @@ class StoredArrays(NamedTuple):
 
 def handle(connection: Channels, found: Any) -> StoredArray:
     """The handle of a StoredArray message."""
-    return StoredArray(connection, found.name, found.type, storage(found.type, found.record_bytes), found.count)
+    dtype = storage(found.type, found.record_bytes)
+    return StoredArray(connection, found.name, found.type, dtype, found.count, found.shards > 0)
 
 
 def listed(connection: Channels) -> StoredArrays:
@@ -154,6 +171,7 @@ def store(
     name: str,
     array: ArrayLike,
     expires: float | None,
+    sharded: bool,
     dtype: DTypeLike | None,
     settings: Settings,
 ) -> StoredArray:
@@ -168,7 +186,7 @@ def store(
     else:
         part, element_dtype = conversion.values("array", found)
     assert part.data is not None
-    header = memory.StoreArrayHeader(name=name, array=part.header)
+    header = memory.StoreArrayHeader(name=name, array=part.header, sharded=sharded)
     header.expiry.seconds = _expiry_seconds(expires)
     header.array.stream.stream_id = 0
     progress = Progress(f"corank store {name}, {connection.address}", part.data.nbytes, 0)
@@ -209,7 +227,7 @@ def store(
             reload=caller.reload,
             progress=progress,
         )
-    return StoredArray(connection, kept.name, kept.type, element_dtype, kept.count)
+    return StoredArray(connection, kept.name, kept.type, element_dtype, kept.count, kept.shards > 0)
 
 
 def fetch(connection: Channels, array: StoredArray, settings: Settings) -> NDArray[Any]:

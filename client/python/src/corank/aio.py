@@ -153,6 +153,7 @@ class AsyncClient(AsyncOperators, AsyncTableOperators, options=CallOptions, resu
         array: ArrayLike,
         *,
         expires: float | None = None,
+        sharded: bool = False,
         dtype: DTypeLike | None = None,
         **options: Unpack[StoreOptions],
     ) -> StoredArray:
@@ -162,13 +163,16 @@ class AsyncClient(AsyncOperators, AsyncTableOperators, options=CallOptions, resu
             name: 1 to 128 characters of [A-Za-z0-9._-].
             array: numbers, or records of 1 to 256 bytes.
             expires: seconds without use after which the server forgets the array; None: the server's default.
+            sharded: whether the server divides the array among its GPUs.
             dtype: read the elements' bits as this type of the same width.
             **options: see corank.CallOptions.
 
         Returns:
             A handle. Its own methods block; await `fetch` and `delete` of this client instead.
         """
-        return await self._in_thread(lambda: self._client.store(name, array, expires=expires, dtype=dtype, **options))
+        return await self._in_thread(
+            lambda: self._client.store(name, array, expires=expires, sharded=sharded, dtype=dtype, **options)
+        )
 
     async def stored(self, name: str) -> StoredArray:
         """Finds an array that the server keeps; see `corank.Client.stored`.
