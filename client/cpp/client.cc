@@ -323,7 +323,12 @@ absl::StatusOr<std::vector<RegionInfo>> Client::ListRegions(const CallOptions& c
 
 absl::StatusOr<StoredArray> Client::Store(const std::string& name, const ArrayView& array, absl::Duration expiry,
                                           const CallOptions& call) const {
-  return StoreArray(&runner_->connection(), name, array, expiry, call);
+  return StoreArray(&runner_->connection(), name, array, expiry, /*sharded=*/false, call);
+}
+
+absl::StatusOr<StoredArray> Client::StoreSharded(const std::string& name, const ArrayView& array, absl::Duration expiry,
+                                                 const CallOptions& call) const {
+  return StoreArray(&runner_->connection(), name, array, expiry, /*sharded=*/true, call);
 }
 
 absl::StatusOr<Array> Client::Fetch(const std::string& name, const CallOptions& call) const {

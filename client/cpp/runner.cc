@@ -56,6 +56,7 @@ void PlaceResultsThatStay(const Regions& regions, absl::Span<Job* const> jobs, J
       result.travels = false;
       result.destination->mutable_stored()->set_name(result.output.stored);
       result.destination->mutable_stored()->set_temporary(result.output.temporary);
+      result.destination->mutable_stored()->set_sharded(result.output.sharded);
     } else if (const auto place = regions.Find(memory, result.element_bytes);
                place.has_value() && !IsOverWhatTravels(result, jobs)) {
       result.travels = false;

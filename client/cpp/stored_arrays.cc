@@ -29,7 +29,7 @@ absl::StatusOr<StoredArray> FromProto(const v1::StoredArray& array) {
   if (!type.ok()) return type.status();
   if (array.count() < 0) return MalformedArray("its count is negative");
   const absl::Duration expires_in = DurationFromProto(array.expires_in()).value_or(absl::ZeroDuration());
-  return StoredArray{array.name(), *type, array.count(), expires_in};
+  return StoredArray{array.name(), *type, array.count(), expires_in, static_cast<int>(array.shards())};
 }
 
 /// Sends the header, then the chunks.
@@ -121,7 +121,7 @@ class Fetching final : public StreamEvents {
 }  // namespace
 
 absl::StatusOr<StoredArray> StoreArray(Connection* connection, const std::string& name, const ArrayView& array,
-                                       absl::Duration expiry, const CallOptions& call) {
+                                       absl::Duration expiry, bool sharded, const CallOptions& call) {
   if (const absl::Status here = CheckHere("array", array); !here.ok()) return here;
   if (array.type.bytes() < 1 || array.bytes.size() % static_cast<size_t>(array.type.bytes()) != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -129,6 +129,7 @@ absl::StatusOr<StoredArray> StoreArray(Connection* connection, const std::string
   }
   v1::StoreArrayRequest header;
   header.mutable_header()->set_name(name);
+  header.mutable_header()->set_sharded(sharded);
   *header.mutable_header()->mutable_expiry() = DurationToProto(expiry);
   v1::Array* described = header.mutable_header()->mutable_array();
   FillType(array.type, described);

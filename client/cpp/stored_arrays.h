@@ -14,7 +14,7 @@ namespace corank::client {
 
 /// The methods of Client with these arguments. They use the deadline, cancellation and progress of CallOptions.
 absl::StatusOr<StoredArray> StoreArray(Connection* connection, const std::string& name, const ArrayView& array,
-                                       absl::Duration expiry, const CallOptions& call);
+                                       absl::Duration expiry, bool sharded, const CallOptions& call);
 absl::StatusOr<Array> FetchArray(Connection* connection, const std::string& name, const CallOptions& call);
 absl::StatusOr<StoredArrays> ListStoredArrays(Connection* connection, const CallOptions& call);
 absl::Status DeleteStoredArray(Connection* connection, const std::string& name, const CallOptions& call);

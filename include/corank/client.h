@@ -154,6 +154,11 @@ class Client {
   /// configuration says.
   absl::StatusOr<StoredArray> Store(const std::string& name, const ArrayView& array,
                                     absl::Duration expiry = absl::ZeroDuration(), const CallOptions& call = {}) const;
+  /// The same for an array that the server divides among its GPUs, so that it may be larger than the memory of one. It
+  /// can be fetched, listed and deleted, and Sort without segments takes it; all other calls are INVALID_ARGUMENT.
+  absl::StatusOr<StoredArray> StoreSharded(const std::string& name, const ArrayView& array,
+                                           absl::Duration expiry = absl::ZeroDuration(),
+                                           const CallOptions& call = {}) const;
   /// A copy of a stored array. NOT_FOUND if there is no array of this name.
   absl::StatusOr<Array> Fetch(const std::string& name, const CallOptions& call = {}) const;
   /// The stored arrays of this caller, and their quota.

@@ -32,6 +32,8 @@ struct StoredArray {
   int64_t count = 0;
   /// The server deletes the array after this time, unless a call uses it before.
   absl::Duration expires_in;
+  /// Parts of an array that is divided among GPUs, one on each; 0: it is not divided.
+  int shards = 0;
 
   /// The array as an input of a request. Its bytes stay on the server.
   ArrayView view() const { return {type, {}, name, count, false}; }

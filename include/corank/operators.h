@@ -107,6 +107,8 @@ struct Output {
   std::string stored;
   /// The server keeps the stored result only until the end of the chain (chain.h).
   bool temporary = false;
+  /// The server divides the stored result among its GPUs (Client::StoreSharded). Only Sort without segments takes this.
+  bool sharded = false;
 };
 
 /// An Output into a contiguous range of trivially copyable elements.

@@ -415,6 +415,15 @@ TEST_P(ClientOnServer, RegionsAndKeptArraysStayWhereTheyAre) {
   ASSERT_TRUE(fetched.ok()) << fetched.status();
   EXPECT_TRUE(*ToVector<uint32_t>(*fetched) == expected);
   EXPECT_EQ(client_.ListArrays()->arrays.size(), 2u);
+  ASSERT_TRUE(client_.StoreSharded("kept", ViewOf(in)).ok());
+  EXPECT_EQ(client_.ListArrays()->arrays[0].shards, 1) << "of one device";
+  EXPECT_EQ(client_.ListArrays()->arrays[1].shards, 0);
+  sort.keys_output.sharded = true;
+  CallOptions unary;  // a stream is refused
+  unary.place = Place::kInline;
+  ASSERT_TRUE(client_.Sort(sort, unary).ok());
+  EXPECT_EQ(client_.ListArrays()->arrays[1].shards, 1);
+  EXPECT_TRUE(*ToVector<uint32_t>(*client_.Fetch("sorted")) == expected);
   for (const char* name : {"kept", "sorted"}) {
     EXPECT_TRUE(corank::testing::Eventually([&] { return client_.DeleteArray(name).ok(); })) << name;
   }
