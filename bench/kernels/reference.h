@@ -112,7 +112,7 @@ cudaError_t CubPartition(const SelectReference& args, void* d_workspace, size_t*
 cudaError_t ThrustRanks(RankMethod method, const uint32_t* d_keys, int64_t count, uint32_t* d_ranks, void* d_workspace,
                         size_t workspace_bytes, cudaStream_t stream);
 
-/// thrust::merge_by_key of ascending positions, each of which gets an inserted element, with those of the elements.
+/// Inserts elements at ascending positions: thrust::merge_by_key merges the positions with the indices of all elements.
 cudaError_t ThrustInsert(const uint32_t* d_elements, int64_t count, const uint32_t* d_positions,
                          const uint32_t* d_inserted, int64_t inserted, uint32_t* d_out, void* d_workspace,
                          size_t workspace_bytes, cudaStream_t stream);

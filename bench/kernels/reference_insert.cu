@@ -15,7 +15,7 @@ cudaError_t ThrustInsert(const uint32_t* d_elements, int64_t count, const uint32
   Lender lender(d_workspace, workspace_bytes);
   const thrust::counting_iterator<uint32_t> first(0);
   try {
-    // Equal keys of the first range go first, so an element lands behind those that are inserted at its position.
+    // Thrust puts equal keys of the first range first, so what is inserted at a position precedes the element there.
     thrust::merge_by_key(thrust::cuda::par_nosync(lender).on(stream), d_positions, d_positions + inserted, first,
                          first + count, d_inserted, d_elements, thrust::make_discard_iterator(), d_out);
   } catch (const std::bad_alloc&) {

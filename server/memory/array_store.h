@@ -59,7 +59,8 @@ struct KeptArray {
   Span From(int64_t first) const;
 };
 
-/// Reserved room for an array on a device, or on those of `shards`, which have no memory yet. Destruction releases it.
+/// Room that is reserved for an array: on one device, or on each device of `shards`. Nothing is allocated yet. The
+/// destructor releases the room.
 struct KeptRoom {
   int device = 0;
   Budget::Reservation of_store, of_owner;
@@ -109,7 +110,8 @@ class ArrayStore {
 
   /// The devices for a new sharded array, as a mask.
   uint64_t ShardDevices() const;
-  /// Room for a sharded array with a part on each of these devices, one or more. Errors as those of Reserve.
+  /// Reserves room for a sharded array, with a part on each of `devices`, of which there is at least one. Returns the
+  /// errors that Reserve returns.
   absl::StatusOr<KeptRoom> ReserveSharded(absl::string_view owner, uint64_t devices, int64_t count,
                                           int32_t element_bytes, absl::string_view field);
   /// Memory for the array of that count and element size. Takes over the room, unless it fails, as Make does.

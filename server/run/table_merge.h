@@ -28,8 +28,8 @@ class TableSink {
 
   /// Rows of each tile but the last. A multiple of 8 if there are bitmaps.
   int64_t tile_rows() const { return tile_rows_; }
-  /// Memory for rows [first, first + count). Tiles come in order. Without `wait`, a tile may have no arrays, because
-  /// earlier ones must leave first. Errors: those of ChunkPipe::TakeBuffer.
+  /// Memory for rows [first, first + count). Tiles come in order. Without `wait`, the tile has no arrays if the
+  /// pipe has no buffer before it has sent earlier tiles. Returns the errors of ChunkPipe::TakeBuffer.
   absl::StatusOr<Tile> Take(int64_t first, int64_t count, bool wait);
   /// The tile is complete. Called in order.
   void Done(int64_t first, int64_t count, const Tile& tile);

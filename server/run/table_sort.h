@@ -32,7 +32,7 @@ class TableSorter {
   TableSorter(const TableShape& shape, int64_t rows, int64_t limit, JobMemory* memory, Lane* lane,
               v1::RequestStats* stats);
 
-  /// All inputs of the shape, in its order. Errors: those of the source, and of the memory.
+  /// Reads all input arrays, in the order of the shape. Returns the errors of the source and of allocations.
   absl::Status AddAll(RowSource& source);
   /// The runs, in the order of the input. After AddAll.
   absl::StatusOr<std::vector<TableRun>> Finish();

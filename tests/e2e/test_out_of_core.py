@@ -129,7 +129,7 @@ def test_argsort(small_server: LocalServer, small: corank.Client, way: Way) -> N
 
 
 def nullable(numbers: Keys, seed: int) -> corank.Nullable:
-    """The numbers, of which a fifth are null."""
+    """The numbers with about every fifth one null."""
     return corank.Nullable(numbers, np.random.default_rng(seed).integers(0, 5, numbers.size) == 0)
 
 

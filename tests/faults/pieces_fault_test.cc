@@ -100,7 +100,7 @@ v1::SortRequest SharedSort() {
   return request;
 }
 
-// By two columns, of which the second is the same for all rows.
+// Sorts by two columns. All rows are equal in the second one.
 v1::SortRequest SharedColumnSort() {
   v1::SortRequest request;
   *request.add_key_columns()->mutable_data() = InRegion("in", 0, kCount);
