@@ -117,9 +117,6 @@ class EngineStream {
   virtual absl::Status Iota(void* d_out, int element_bytes, int64_t first, int64_t count) = 0;
   /// Enqueues a copy within device memory; either place may be on another device.
   virtual absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) = 0;
-  /// The same, where `d_from` is memory that a stream of another device has handed out. Faster while devices copy from
-  /// each other, if both places are as far from a multiple of 16 bytes as each other.
-  virtual absl::Status Pull(void* d_to, const void* d_from, int64_t bytes) { return Copy(d_to, d_from, bytes); }
   /// Enqueue copies between host memory and device memory, at full speed if the host memory is pinned. The caller keeps
   /// both places until Finish.
   virtual absl::Status CopyToDevice(void* d_to, const void* h_from, int64_t bytes) = 0;

@@ -33,9 +33,6 @@ class ForwardingStream : public EngineStream {
   absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
     return stream_->Copy(d_to, d_from, bytes);
   }
-  absl::Status Pull(void* d_to, const void* d_from, int64_t bytes) override {
-    return stream_->Pull(d_to, d_from, bytes);
-  }
   absl::Status CopyToDevice(void* d_to, const void* h_from, int64_t bytes) override {
     return stream_->CopyToDevice(d_to, h_from, bytes);
   }

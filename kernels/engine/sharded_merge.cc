@@ -150,7 +150,7 @@ absl::StatusOr<const char*> ShardedMerge::CopyIn(EngineStream& stream, char** en
   const uintptr_t like = options_.is_on_host ? 0 : reinterpret_cast<uintptr_t>(from);
   char* const place = *end + (like - is_at) % kAlignment;
   *end = place + bytes;
-  absl::Status copied = options_.is_on_host ? stream.CopyToDevice(place, from, bytes) : stream.Pull(place, from, bytes);
+  absl::Status copied = options_.is_on_host ? stream.CopyToDevice(place, from, bytes) : stream.Copy(place, from, bytes);
   if (!copied.ok()) return copied;
   return place;
 }

@@ -59,9 +59,6 @@ class WatchedStream final : public ForwardingStream {
   absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
     return Start([&] { return ForwardingStream::Copy(d_to, d_from, bytes); });
   }
-  absl::Status Pull(void* d_to, const void* d_from, int64_t bytes) override {
-    return Start([&] { return ForwardingStream::Pull(d_to, d_from, bytes); });
-  }
   absl::Status CopyToDevice(void* d_to, const void* h_from, int64_t bytes) override {
     return Start([&] { return ForwardingStream::CopyToDevice(d_to, h_from, bytes); });
   }

@@ -213,7 +213,6 @@ WorkloadRun Copies() {
       CORANK_RETURN_IF_ERROR(stream.Copy(d_other, d_one, size));
       CORANK_ASSIGN_OR_RETURN(const void* const point, stream.MarkPoint());
       CORANK_RETURN_IF_ERROR(stream.After(point));
-      CORANK_RETURN_IF_ERROR(stream.Pull(d_other, d_one, size));
       return stream.CopyToHost(back.data(), d_other, size);
     }();
     const absl::Status finished = stream.Finish().status();

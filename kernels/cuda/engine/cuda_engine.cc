@@ -35,13 +35,12 @@ constexpr int64_t kStreamShare = 64;
 
 class CudaEngine final : public Engine {
  public:
-  CudaEngine(int device, bool reads_peers, EngineInfo info)
-      : device_(device), reads_peers_(reads_peers), info_(std::move(info)) {}
+  CudaEngine(int device, EngineInfo info) : device_(device), info_(std::move(info)) {}
 
   const EngineInfo& info() const override { return info_; }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override {
     const int64_t keep = std::min(kMostStreamKeepBytes, info_.memory_bytes / kStreamShare);
-    return cuda::CudaStream::Create(device_, reads_peers_, keep);
+    return cuda::CudaStream::Create(device_, keep);
   }
 
   absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) override {
@@ -84,7 +83,6 @@ class CudaEngine final : public Engine {
   }
 
   const int device_;
-  const bool reads_peers_;
   const EngineInfo info_;
 };
 
@@ -134,13 +132,12 @@ void SetUpRuntime() {
 }
 
 // Copies between two devices use their link if they have one, and otherwise the host. Memory pools need explicit access
-// to each other. `all`: set to whether there is a link to each peer.
-absl::Status OpenToPeers(int device, const std::vector<int>& peers, cudaMemPool_t pool, bool* all) {
+// to each other.
+absl::Status OpenToPeers(int device, const std::vector<int>& peers, cudaMemPool_t pool) {
   for (const int peer : peers) {
     int can_access = 0;
     if (peer == device) continue;
     CORANK_RETURN_IF_CUDA_FAILED(cudaDeviceCanAccessPeer(&can_access, peer, device), "look for a link between GPUs");
-    *all = *all && can_access != 0;
     if (can_access == 0) continue;
     cudaMemAccessDesc access = {};
     access.location = {cudaMemLocationTypeDevice, peer};
@@ -177,8 +174,7 @@ absl::StatusOr<std::unique_ptr<Engine>> CreateCudaEngine(const CudaEngineOptions
   uint64_t keep = kPoolKeepBytes;
   CORANK_RETURN_IF_CUDA_FAILED(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
                                "set up the memory pool");
-  bool has_links = !options.peers.empty();
-  absl::Status opened = OpenToPeers(options.device, options.peers, pool, &has_links);
+  absl::Status opened = OpenToPeers(options.device, options.peers, pool);
   if (!opened.ok()) return opened;
   EngineInfo info;
   info.kind = EngineKind::kCuda;
@@ -186,7 +182,7 @@ absl::StatusOr<std::unique_ptr<Engine>> CreateCudaEngine(const CudaEngineOptions
   info.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
   info.parallelism = properties.multiProcessorCount;
   info.device_uuid = UuidText(properties.uuid);
-  return std::make_unique<CudaEngine>(options.device, has_links, std::move(info));
+  return std::make_unique<CudaEngine>(options.device, std::move(info));
 }
 
 }  // namespace corank

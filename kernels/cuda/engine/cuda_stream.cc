@@ -10,7 +10,6 @@
 
 #include "kernels/cuda/columns/column_sort.h"
 #include "kernels/cuda/common/iota.h"
-#include "kernels/cuda/common/peer_copy.h"
 #include "kernels/cuda/engine/cuda_status.h"
 #include "kernels/cuda/group/group.h"
 #include "kernels/cuda/intervals/intervals.h"
@@ -46,11 +45,11 @@ void Pause(std::chrono::nanoseconds time) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, bool reads_peers, int64_t keep_bytes) {
+absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, int64_t keep_bytes) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device), "set device");
   cudaStream_t raw_stream = nullptr;
   CORANK_RETURN_IF_CUDA_FAILED(cudaStreamCreateWithFlags(&raw_stream, cudaStreamNonBlocking), "create stream");
-  std::unique_ptr<CudaStream> stream(new CudaStream(device, reads_peers, keep_bytes, raw_stream));
+  std::unique_ptr<CudaStream> stream(new CudaStream(device, keep_bytes, raw_stream));
   for (int mark = 0; mark < kMarkCount; ++mark) {
     // The GPU takes 1.7 us longer for an event that records its time.
     const unsigned flags = mark == kBriefEnd ? cudaEventDisableTiming : cudaEventDefault;
@@ -63,9 +62,8 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, bool 
   return stream;
 }
 
-CudaStream::CudaStream(int device, bool reads_peers, int64_t keep_bytes, cudaStream_t stream)
+CudaStream::CudaStream(int device, int64_t keep_bytes, cudaStream_t stream)
     : device_(device),
-      reads_peers_(reads_peers),
       stream_(stream),
       device_arena_(DeviceMemory(stream), {kDeviceChunkBytes, kFirstChunkBytes, keep_bytes}),
       pinned_arena_(PinnedMemory(), {kPinnedChunkBytes, kFirstChunkBytes, kKeepPinnedBytes}) {}
@@ -188,13 +186,6 @@ absl::Status CudaStream::CopyThroughHost(void* d_to, const void* d_from, int64_t
     if (absl::Status in = move(to, *h_piece, size, to, cudaMemcpyHostToDevice); !in.ok()) return in;
   }
   return absl::OkStatus();
-}
-
-absl::Status CudaStream::Pull(void* d_to, const void* d_from, int64_t bytes) {
-  if (!reads_peers_ || !HaveOneAlignment(d_to, d_from)) return Copy(d_to, d_from, bytes);
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
-  has_unfinished_work_ = true;
-  return ToStatus(CopyFromPeer(d_to, d_from, bytes, stream_), "copy from another GPU");
 }
 
 absl::Status CudaStream::CopyToDevice(void* d_to, const void* h_from, int64_t bytes) {

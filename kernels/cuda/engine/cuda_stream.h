@@ -21,9 +21,8 @@ namespace corank::cuda {
 /// An EngineStream on a CUDA stream of its own. Keeps device and pinned memory between requests.
 class CudaStream final : public EngineStream {
  public:
-  /// `reads_peers`: whether kernels read what streams of other devices hand out. `keep_bytes`: the most device memory
-  /// that the stream keeps.
-  static absl::StatusOr<std::unique_ptr<CudaStream>> Create(int device, bool reads_peers, int64_t keep_bytes);
+  /// `keep_bytes`: the most device memory that the stream keeps.
+  static absl::StatusOr<std::unique_ptr<CudaStream>> Create(int device, int64_t keep_bytes);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
@@ -36,7 +35,6 @@ class CudaStream final : public EngineStream {
   absl::StatusOr<ResultBuffer> AllocateResultAt(void* h_place, int64_t bytes) override;
   absl::Status Zero(void* d_bytes, int64_t bytes) override;
   absl::Status Iota(void* d_out, int element_bytes, int64_t first, int64_t count) override;
-  absl::Status Pull(void* d_to, const void* d_from, int64_t bytes) override;
   absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override;
   absl::Status CopyToDevice(void* d_to, const void* h_from, int64_t bytes) override;
   absl::Status CopyToHost(void* h_to, const void* d_from, int64_t bytes) override;
@@ -67,7 +65,7 @@ class CudaStream final : public EngineStream {
   // The borders between the phases of a request. kBriefEnd ends a request whose phases are not timed.
   enum Mark { kStart, kCopyInEnd, kKernelsEnd, kEnd, kBriefEnd, kMarkCount };
 
-  CudaStream(int device, bool reads_peers, int64_t keep_bytes, cudaStream_t stream);
+  CudaStream(int device, int64_t keep_bytes, cudaStream_t stream);
 
   absl::Status CopyThroughHost(void* d_to, const void* d_from, int64_t bytes);
   absl::Status RecordMark(Mark mark);
@@ -82,7 +80,6 @@ class CudaStream final : public EngineStream {
                             Report* report);
 
   const int device_;
-  const bool reads_peers_;
   const cudaStream_t stream_;
   std::array<cudaEvent_t, kMarkCount> events_{};
   std::array<bool, kMarkCount> is_recorded_{};
