@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal
 from typing import Any
 
@@ -14,18 +15,35 @@ pa = pytest.importorskip("pyarrow")
 
 from table_cases import OF_POLARS, TYPES, column, expected, plain, tables  # noqa: E402
 
-from corank._table_groups import FUNCTIONS, goes_to_group  # noqa: E402
+from corank._key_digits import Order  # noqa: E402
+from corank._partials import Aggregates  # noqa: E402
+from corank._table_groups import FUNCTIONS, goes_to_group, reductions  # noqa: E402
 
-ADDABLE = [pa.int8(), pa.int64(), pa.uint16(), pa.float32(), pa.float64(), pa.bool_(), pa.decimal128(30, 4)]
+ADDABLE = [
+    pa.int8(),
+    pa.int64(),
+    pa.uint16(),
+    pa.float32(),
+    pa.float64(),
+    pa.bool_(),
+    pa.decimal32(9, 2),
+    pa.decimal64(18, 3),
+    pa.decimal128(30, 4),
+    pa.decimal256(60, 5),
+    pa.duration("us"),
+]
 
 
 def small(rng: np.random.Generator, type_: Any, count: int) -> Any:
     """Values whose sums fit into 64 bits."""
-    numbers = rng.integers(0, 100, count)
-    values = (numbers % 2 == 0) if pa.types.is_boolean(type_) else numbers
-    made = pa.array(values).cast(type_) if not pa.types.is_decimal(type_) else pa.array(numbers).cast(type_)
+    numbers = rng.integers(0 if pa.types.is_unsigned_integer(type_) else -100, 100, count)
+    made = pa.array((numbers % 2 == 0) if pa.types.is_boolean(type_) else numbers)
+    made = made.cast(pa.decimal256(76, 0)).cast(type_) if pa.types.is_decimal(type_) else made.cast(type_)
     mask = rng.random(count) < float(rng.choice([0, 0.3, 0.9]))
-    return made.take(pa.array(np.arange(count), mask=mask))
+    if pa.types.is_boolean(type_):
+        return made.take(pa.array(np.arange(count), mask=mask))
+    validity = pa.py_buffer(np.packbits(~mask, bitorder="little"))
+    return pa.Array.from_buffers(type_, count, [validity, made.buffers()[1]])  # nulls have numbers beneath them
 
 
 def looped(table: Any, names: list[str], value: str, function: str) -> dict[Any, Any]:
@@ -40,9 +58,12 @@ def looped(table: Any, names: list[str], value: str, function: str) -> dict[Any,
         if function == "count":
             out[key] = len(values)
         elif function == "sum":
-            out[key] = sum(values)
+            out[key] = sum(values[1:], values[0]) if values else None
         elif not values:
             out[key] = None
+        elif function == "mean" and isinstance(values[0], datetime.timedelta):
+            whole = sum(each // datetime.timedelta(microseconds=1) for each in values)
+            out[key] = datetime.timedelta(microseconds=int(whole / len(values)))  # cut toward 0
         elif function == "mean":
             out[key] = float(sum(values)) / len(values)
         elif function in ("first", "last"):
@@ -69,7 +90,9 @@ def test_sums_and_means_are_those_of_the_rows(any_client: corank.Client, seed: i
     )
     assert found.column_names == [*names, "v_sum", "v_mean", "count", "valid"]
     for out, function in [("v_sum", "sum"), ("v_mean", "mean"), ("valid", "count")]:
-        assert as_dict(found, names, out) == pytest.approx(looped(table, names, "v", function)), (table.schema, out)
+        mine, theirs = as_dict(found, names, out), looped(table, names, "v", function)
+        is_rounded = pa.types.is_floating(found[out].type)
+        assert mine == (pytest.approx(theirs) if is_rounded else theirs), (table.schema, out)
     assert sum(found["count"].to_pylist()) == table.num_rows
     rows = expected(found, names, descending, "last")
     assert rows.tolist() == list(range(found.num_rows)), "groups come in the order of their keys"
@@ -98,7 +121,7 @@ def test_groups_of_polars_are_those_of_polars(any_client: corank.Client, seed: i
     polars, testing = pytest.importorskip("polars"), pytest.importorskip("polars.testing")
     rng = np.random.default_rng(2000 + seed)
     table, names, _ = tables(rng, 200, OF_POLARS)
-    table = table.append_column("v", small(rng, [pa.int64(), pa.float64()][seed % 2], 200))
+    table = table.append_column("v", small(rng, [pa.int64(), pa.float64(), pa.duration("us")][seed % 3], 200))
     frame = polars.from_arrow(table)
     col = polars.col
     of_polars = frame.group_by(names, maintain_order=True).agg(
@@ -107,10 +130,11 @@ def test_groups_of_polars_are_those_of_polars(any_client: corank.Client, seed: i
         col("v").min().alias("min"),
         col("v").max().alias("max"),
         col("v").count().cast(polars.Int64).alias("count"),
-        col("v").drop_nulls().first().alias("first"),
+        col("v").first().alias("first"),
+        col("v").last().alias("last"),
         polars.len().cast(polars.Int64).alias("rows"),
     )
-    functions = {name: ("v", name) for name in ("sum", "mean", "min", "max", "count", "first")}
+    functions = {name: ("v", name) for name in ("sum", "mean", "min", "max", "count", "first", "last")}
     found = any_client.group_by(frame, names).agg(**functions, rows="count")
     testing.assert_frame_equal(found, of_polars.sort(names, maintain_order=True))
 
@@ -123,7 +147,7 @@ def test_groups_of_pandas_are_those_of_pandas(any_client: corank.Client, seed: i
     types = [pa.int64(), pa.string(), pa.timestamp("us"), pa.uint16()]
     names = ["k0", "k1"][: 1 + seed % 2]
     table = pa.table({name: column(rng, types[int(rng.integers(4))], 200, True) for name in names})
-    table = table.append_column("v", small(rng, [pa.int64(), pa.float64()][seed % 2], 200))
+    table = table.append_column("v", small(rng, [pa.int64(), pa.float64(), pa.duration("us")][seed % 3], 200))
     frame = table.to_pandas(types_mapper=pandas.ArrowDtype if backend == "arrow" else None)
     frame = frame.convert_dtypes() if backend == "nullable" else frame
     drops = bool(rng.integers(2))
@@ -138,8 +162,9 @@ def test_groups_of_pandas_are_those_of_pandas(any_client: corank.Client, seed: i
 
 
 @pytest.mark.parametrize("type_", [pa.int64(), pa.string(), pa.float64()], ids=str)
-def test_groups_of_pyarrow_are_those_of_pyarrow(any_client: corank.Client, type_: Any) -> None:
-    rng = np.random.default_rng(9)
+@pytest.mark.parametrize("seed", range(9, 13))
+def test_groups_of_pyarrow_are_those_of_pyarrow(any_client: corank.Client, type_: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
     table = pa.table({"k": column(rng, type_, 300, True), "v": small(rng, pa.int64(), 300)})
     if pa.types.is_floating(type_):  # pyarrow tells NaNs and zeros of other bits apart
         table = table.set_column(0, "k", pa.array(rng.integers(0, 5, 300) / 2))
@@ -148,9 +173,7 @@ def test_groups_of_pyarrow_are_those_of_pyarrow(any_client: corank.Client, type_
     theirs = theirs.take(pa.array(expected(theirs, ["k"], [False], "last")))
     found = any_client.group_by(table, "k").agg(*asked)
     for name in found.column_names:
-        mine = found[name].to_pylist()
-        # The sum of nothing is 0 here, and null there.
-        assert mine == [0 if name == "v_sum" and each is None else each for each in theirs[name].to_pylist()], name
+        assert found[name].to_pylist() == theirs[name].to_pylist(), name
 
 
 def test_one_number_and_one_column_go_by_the_group_operator(any_client: corank.Client) -> None:
@@ -166,7 +189,7 @@ def test_one_number_and_one_column_go_by_the_group_operator(any_client: corank.C
         "high": [20, 30],
         "n": [1, 2],
     }
-    assert groups.agg(sum=("w", "sum")).to_pydict() == {"k": [1, 2], "sum": [0.0, 4.0]}
+    assert groups.agg(sum=("w", "sum")).to_pydict() == {"k": [1, 2], "sum": [None, 4.0]}
     assert groups.agg(low=("s", "min")).to_pydict() == {"k": [1, 2], "low": ["b", "a"]}
     assert [each.operator for each in stats][:2] == ["Group", "Sort"]
 
@@ -203,13 +226,54 @@ def test_decimals_add_up_exactly(any_client: corank.Client) -> None:
     values = [decimal.Decimal("99999999999999999999.99"), decimal.Decimal("0.01"), None]
     table = pa.table({"k": [1, 1, 2], "v": pa.array(values, pa.decimal128(30, 2))})
     found = any_client.group_by(table, "k").agg(("v", "sum"))
-    assert found["v_sum"].to_pylist() == [decimal.Decimal("100000000000000000000.00"), decimal.Decimal("0.00")]
+    assert found["v_sum"].to_pylist() == [decimal.Decimal("100000000000000000000.00"), None]
     most = decimal.Decimal("9" * 38)
     table = pa.table({"k": [1, 1], "v": pa.array([most, most], pa.decimal256(40, 0))})
     assert any_client.group_by(table, "k").agg(("v", "sum"))["v_sum"].to_pylist() == [int(most) * 2]
     table = table.set_column(1, "v", table["v"].cast(pa.decimal128(38, 0)))
     with pytest.raises(corank.InvalidArgument, match="a sum of column 'v' does not fit in decimal128"):
         any_client.group_by(table, "k").agg(("v", "sum"))
+    for type_, digit, count in [(pa.decimal128(38, 0), 6, 2), (pa.decimal256(76, 0), 9, 12)]:
+        # The bits hold the first sum, but not its digits; the second one has the bits of a small number.
+        table = pa.table(
+            {"k": [1] * count, "v": pa.array([decimal.Decimal(str(digit) * type_.precision)] * count, type_)}
+        )
+        with pytest.raises(corank.InvalidArgument, match="a sum of column 'v' does not fit in decimal"):
+            any_client.group_by(table, "k").agg(("v", "sum"))
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_partial_results_add_up_to_the_groups_of_all_rows(any_client: corank.Client, seed: int) -> None:
+    rng = np.random.default_rng(4000 + seed)
+    type_ = [*ADDABLE, pa.timestamp("ns", "UTC")][seed % 12]
+    keys = pa.array(rng.integers(0, 9, 60), mask=rng.random(60) < 0.1)
+    values = small(rng, pa.int64() if pa.types.is_timestamp(type_) else type_, 60)
+    exceeds = pa.types.is_int64(values.type) and seed < 24  # a sum of a block does
+    if exceeds:
+        values = pa.array(np.asarray(values.fill_null(0)) * (2**62 // 100), mask=np.asarray(values.is_null()))
+    table = pa.table({"k": keys, "v": values.cast(type_) if pa.types.is_timestamp(type_) else values})
+    is_summed = not pa.types.is_timestamp(type_) and not exceeds
+    functions = [each for each in FUNCTIONS if is_summed or each != "sum"]
+    whole = any_client.group_by(table, "k").agg(*[("v", each) for each in functions])
+    asked = reductions([("v", each) for each in functions], {})
+    partials = Aggregates(table.schema, Order(("k",), (False,), ("last",)), False, asked)
+    parts = [partials.partial(any_client, table.slice(at, 20)) for at in (0, 20, 40)]
+    found = partials.result(partials.combined(any_client, parts))
+    assert found.schema == whole.schema
+    for name in found.column_names:
+        is_rounded = pa.types.is_floating(found[name].type)
+        wanted = whole[name].to_pylist()
+        assert found[name].to_pylist() == (pytest.approx(wanted) if is_rounded else wanted), name
+
+
+def test_means_of_integers_and_times_are_exact_where_sums_exceed_64_bits(any_client: corank.Client) -> None:
+    polars = pytest.importorskip("polars")
+    most = 2**63 - 1
+    for keys in (["a", "a"], [1, 1]):
+        table = pa.table({"k": keys, "v": [most, most]})
+        assert any_client.group_by(table, "k").agg(m=("v", "mean"))["m"].to_pylist() == [float(most)]
+        frame = polars.DataFrame({"k": keys, "t": polars.Series([most, most - 2]).cast(polars.Datetime("ns"))})
+        assert any_client.group_by(frame, "k").agg(m=("t", "mean"))["m"].cast(polars.Int64).to_list() == [most - 1]
 
 
 def test_ordered_categories_have_their_least(any_client: corank.Client) -> None:

@@ -32,6 +32,10 @@ class Library(ABC):
     """Whether null keys of a join equal each other."""
     groups_nulls: bool
     """Whether rows with a null key are a group."""
+    sums_nothing = True
+    """Whether the sum of no values is 0 rather than null."""
+    edges_skip_nulls = True
+    """Whether the first and the last value of a group are the first and the last that are not null."""
 
     @abstractmethod
     def columns(self, table: Any) -> list[Any]:
@@ -91,6 +95,7 @@ class _Arrow(Library):
     nan: Nan = "beside_null"
     joins_nulls = False
     groups_nulls = True
+    sums_nothing = False
 
     def columns(self, table: Any) -> list[Any]:
         return list(table.schema.names)
@@ -147,6 +152,7 @@ class _Polars(Library):
     nan: Nan = "greatest"
     joins_nulls = False
     groups_nulls = True
+    edges_skip_nulls = False
 
     def __init__(self) -> None:
         self._polars = sys.modules["polars"]

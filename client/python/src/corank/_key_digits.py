@@ -213,13 +213,20 @@ def _codes_of_numbers(array: Any) -> tuple[U64, NDArray[np.bool_] | None]:
     return values.astype(np.uint64), None
 
 
-def _codes_of_decimals(array: Any) -> list[U64]:
-    """The unscaled integers as 64-bit codes, most significant first. One column has one scale."""
+def decimal_words(array: Any) -> U64:
+    """The unscaled integers of decimals, shape (n, words): two's complement, the least significant word first."""
     words = max(array.type.bit_width // 64, 1)
+    if len(array) == 0:
+        return np.zeros((0, words), np.uint64)
     raw = np.frombuffer(array.buffers()[1], "<i4" if array.type.bit_width == 32 else "<u8")
     parts = raw[array.offset * words : (array.offset + len(array)) * words].reshape(-1, words)
-    parts = parts.astype(np.int64).view(np.uint64)
-    return [parts[:, -1] ^ _SIGN, *(parts[:, at].copy() for at in range(words - 2, -1, -1))]
+    return parts.astype(np.int64).view(np.uint64)
+
+
+def _codes_of_decimals(array: Any) -> list[U64]:
+    """Decimals as 64-bit codes, most significant first. One column has one scale."""
+    parts = decimal_words(array)
+    return [parts[:, -1] ^ _SIGN, *(parts[:, at].copy() for at in range(parts.shape[1] - 2, -1, -1))]
 
 
 def _digits_of_column(array: Any, descending: bool, nulls: Nulls, nan: Nan) -> Iterator[Digit]:

@@ -7,16 +7,17 @@ the whole one does not.
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from corank._errors import InvalidArgument
 from corank._frames import check_columns
+from corank._group_sums import in_64_bits, mean_type, quotients, sum_type, sums_fit
 from corank._key_digits import Order
 from corank._table_groups import Reduction, TableGroups, check_function
 from corank._typed import ArrayOperators
@@ -68,15 +69,7 @@ class Aggregates:
 
     def _is_wide(self, column: str | None) -> bool:
         type_ = self._type(column)
-        return bool(pa.types.is_integer(type_) and type_.bit_width == 64)
-
-    def _sum_type(self, column: str | None) -> Any:
-        type_ = self._type(column)
-        if pa.types.is_decimal(type_):
-            return pa.decimal256(76, type_.scale) if type_.bit_width > 128 else pa.decimal128(38, type_.scale)
-        if pa.types.is_floating(type_):
-            return pa.float64()
-        return pa.uint64() if pa.types.is_unsigned_integer(type_) else pa.int64()
+        return bool((pa.types.is_integer(type_) or pa.types.is_temporal(type_)) and type_.bit_width == 64)
 
     def _parts_of(self, asked: Reduction) -> list[Part]:
         column, function = asked.column, asked.function
@@ -90,7 +83,10 @@ class Aggregates:
     def _part_type(self, part: Part) -> Any:
         if part.function in ("rows", "count"):
             return pa.int64()
-        return self._sum_type(part.column) if part.function in _ADDED else self._type(part.column)
+        type_ = self._type(part.column)
+        if part.function in ("high", "low") and pa.types.is_temporal(type_):
+            return pa.int64()
+        return sum_type(type_) if part.function in _ADDED else type_
 
     @property
     def schema(self) -> Any:
@@ -106,9 +102,11 @@ class Aggregates:
         return pa.schema([*keys, *(pa.field(each.out, self._result_type(each)) for each in self._asked)])
 
     def _result_type(self, asked: Reduction) -> Any:
-        if asked.function in ("count", "mean"):
-            return pa.int64() if asked.function == "count" else pa.float64()
-        return self._sum_type(asked.column) if asked.function == "sum" else self._type(asked.column)
+        if asked.function == "count":
+            return pa.int64()
+        type_ = self._type(asked.column)
+        of_type = {"sum": sum_type, "mean": mean_type}.get(asked.function)
+        return type_ if of_type is None else of_type(type_)
 
     @property
     def row_bytes(self) -> int:
@@ -129,12 +127,15 @@ class Aggregates:
                 continue
             columns[name] = table.column(part.column)
             if function in ("high", "low"):
-                if _sum_fits(columns[name]):
+                numbers = columns[name]
+                numbers = numbers.cast(pa.int64()) if pa.types.is_temporal(numbers.type) else numbers
+                if sums_fit(numbers):
                     whole.add(part.column)
+                    function = "sum"
                 else:
-                    columns[f"{function}:{part.column}"] = _half(columns[name], function)
-                    name = f"{function}:{part.column}"
-                function = "sum"
+                    numbers = _half(numbers, function)
+                name = f"{function}:{part.column}"
+                columns[name], function = numbers, "sum"
             asked[f"p{at}"] = (name, function)
         found = self._grouped(client, pa.table(columns), asked, self._drops)
         for at, part in enumerate(self._parts):
@@ -166,9 +167,10 @@ class Aggregates:
         for at, part in enumerate(self._parts):
             if part.function == "high":
                 low_name = f"p{self._parts.index(Part(part.column, 'low'))}"
-                high, low = (np.asarray(columns[name]) for name in (f"p{at}", low_name))
-                columns[f"p{at}"] = pa.chunked_array([pa.array(high + (low >> _LOW_BITS))])
-                columns[low_name] = pa.chunked_array([pa.array(low & low.dtype.type(_LOW))])
+                empty = np.asarray(columns[low_name].is_null())
+                high, low = (np.asarray(columns[name].fill_null(0)) for name in (f"p{at}", low_name))
+                columns[f"p{at}"] = pa.chunked_array([pa.array(high + (low >> _LOW_BITS), mask=empty)])
+                columns[low_name] = pa.chunked_array([pa.array(low & low.dtype.type(_LOW), mask=empty)])
         return pa.table(columns).cast(self.schema).combine_chunks()
 
     def result(self, found: Any) -> Any:
@@ -183,16 +185,16 @@ class Aggregates:
             if each.function not in ("sum", "mean"):
                 columns.append(parts[0])
                 continue
-            added = _whole(each, parts[0], parts[1]) if self._is_wide(each.column) else parts[0]
-            columns.append(added if each.function == "sum" else _mean(added, parts[-1]))
+            is_wide = self._is_wide(each.column)
+            added = _whole(parts[0], parts[1]) if is_wide else parts[0]
+            if each.function == "mean":
+                columns.append(quotients(added, np.asarray(parts[-1]), self._type(each.column)))
+            elif is_wide:
+                whole = in_64_bits(each.column, added, parts[0].type)
+                columns.append(pa.array(whole, mask=np.asarray(parts[0].is_null())))
+            else:
+                columns.append(added)
         return pa.Table.from_arrays(columns, names=self.result_schema.names).cast(self.result_schema)
-
-
-def _sum_fits(column: Any) -> bool:
-    """Whether no sum of some of these integers can exceed 64 bits."""
-    ends = pc.min_max(column).as_py()
-    most = max(abs(ends["min"] or 0), abs(ends["max"] or 0))
-    return bool(most * len(column) < 1 << 63)
 
 
 def _half(column: Any, part: str) -> Any:
@@ -202,23 +204,12 @@ def _half(column: Any, part: str) -> Any:
     return pc.bit_wise_and(column, pa.scalar(_LOW, column.type))
 
 
-def _whole(asked: Reduction, high: Any, low: Any) -> Any:
-    """The integers that two numbers each stand for."""
+def _whole(high: Any, low: Any) -> NDArray[Any]:
+    """The integers that two numbers each stand for, 0 for null: of 64 bits, or Python's if one does not fit."""
     is_signed = pa.types.is_signed_integer(high.type)
     least, most = (-(1 << 31), (1 << 31) - 1) if is_signed else (0, _LOW)
-    tops, rests = np.asarray(high), np.asarray(low)
+    tops, rests = (np.asarray(each.fill_null(0)) for each in (high, low))
     if tops.size and (int(tops.min()) < least or int(tops.max()) > most):
-        text = f"agg: a sum of column {asked.column!r} does not fit in 64 bits; convert the column to floats"
-        raise InvalidArgument(text, field="agg")
-    return pa.array((tops << _LOW_BITS) + rests)
-
-
-def _mean(sums: Any, counts: Any) -> Any:
-    numbers = np.asarray(counts)
-    if pa.types.is_decimal(sums.type):
-        with decimal.localcontext() as context:
-            context.prec = 80
-            pairs = zip(sums.to_pylist(), numbers)
-            return pa.array([float(each / int(count)) if count else None for each, count in pairs], pa.float64())
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return pa.array(np.asarray(sums) / numbers, mask=numbers == 0)
+        tops, rests = tops.astype(object), rests.astype(object)
+    found: NDArray[Any] = tops * (1 << _LOW_BITS) + rests
+    return found

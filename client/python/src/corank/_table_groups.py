@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Sequence
 from typing import Any, Callable, Generic, NamedTuple, TypeVar, cast
 
@@ -13,7 +12,8 @@ from numpy.typing import NDArray
 from corank._arrow_rows import take_rows
 from corank._errors import InvalidArgument
 from corank._frames import Rows, check_columns, key_table, library_of
-from corank._key_digits import Order, check_type, direct_keys, filled, held_type, is_number, numbers_of, one_array
+from corank._group_sums import RowGroups, mean_type, means, numbers_by_group, sum_type, sums, sums_fit, value_counts
+from corank._key_digits import Order, check_type, direct_keys, held_type, is_number, numbers_of, one_array
 from corank._table_joins import null_rows
 from corank._table_order import sort_groups
 from corank._table_sorts import names_of, order_by
@@ -77,30 +77,10 @@ def goes_to_group(keys: Any, values: Sequence[Any], functions: Sequence[str]) ->
     type_ = column.type
     if column.null_count or not (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
         return False
+    if "mean" in functions and pa.types.is_integer(type_) and not sums_fit(column):
+        return False  # the server refuses sums of more than 64 bits, and means are exact here
     is_ordered = "min" in functions or "max" in functions  # the server takes NaN for the greatest number
     return not (pa.types.is_floating(type_) and is_ordered and bool(np.isnan(numbers_of(one_array(column))).any()))
-
-
-class _Groups(NamedTuple):
-    """The rows of a table by groups."""
-
-    rows: Rows
-    """Group after group."""
-    starts: Rows
-    """Where each group begins in `rows`."""
-
-    @property
-    def counts(self) -> Rows:
-        return np.diff(self.starts, append=self.rows.size)
-
-    @property
-    def firsts(self) -> Rows:
-        return self.rows[self.starts]
-
-    def reduced(self, function: Any, values: NDArray[Any]) -> NDArray[Any]:
-        """One number for each group, of one for each of `rows`."""
-        made: NDArray[Any] = function.reduceat(values, self.starts) if self.starts.size else values[:0]
-        return made
 
 
 class TableGroups(Generic[T]):
@@ -134,11 +114,11 @@ class TableGroups(Generic[T]):
             *reduced: pairs (column, function), whose results are called COLUMN_FUNCTION, or "count".
             **named: the same, with the name of the result: `total=("amount", "sum")`, `rows="count"`.
 
-        Functions leave nulls out: "count" counts the other values ("count" alone counts rows), "sum" is 0 and the
-        others are null where a group has no value. "first" and "last" go by the order of the table. "min" and "max"
-        take NaN only where there is nothing else, and "sum" and "mean" of NaN are NaN; in pandas NaN is null. Sums are
-        int64, uint64 or float64, or decimals of 38 or 76 digits; means are float64. Other results have the type of the
-        column.
+        Functions leave nulls out: "count" counts the other values ("count" alone counts rows), and results of a group
+        without values are null, but for sums of pandas and polars, which are 0. "first" and "last" go by the order of
+        the table; those of polars also take nulls. "min" and "max" take NaN only where there is nothing else, and "sum"
+        and "mean" of NaN are NaN; in pandas NaN is null. Sums are int64, uint64 or float64, decimals of 38 or 76
+        digits, or durations; means are float64, durations or timestamps. Other results have the type of the column.
 
         Returns:
             A table with the key columns and one column for each function, a row for each group, in the order of the
@@ -214,8 +194,7 @@ class TableGroups(Generic[T]):
             if each.function == "mean":
                 array = array / found.counts
             is_exact = each.function in ("min", "max")
-            source = None if each.function == "count" else each.column
-            made.append(self._library.column(pa.array(array), self._table, source, is_exact))
+            made.append(self._library.column(pa.array(array), self._table, each.column, is_exact))
         return found.firsts, made
 
     def _by_sort(
@@ -223,7 +202,7 @@ class TableGroups(Generic[T]):
     ) -> tuple[Rows, list[Any]]:
         """The first rows and the results; `keys` are of these rows, or of all."""
         order, starts = sort_groups(self._client, keys, self._order, {})
-        groups = _Groups(order if rows is None else rows[order], starts)
+        groups = RowGroups(order if rows is None else rows[order], starts)
         made = []
         for each in asked:
             if each.column is None:
@@ -235,12 +214,15 @@ class TableGroups(Generic[T]):
             is_null = column.is_null(nan_is_null=self._library.nan == "null" and pa.types.is_floating(column.type))
             is_value = ~np.asarray(is_null)[groups.rows]
             if each.function in ("sum", "mean", "count"):
-                array = _added(each, column, groups, is_value)
-                source = None if each.function == "count" else each.column
-                made.append(self._library.column(array, self._table, source, False))
+                array = self._added(each, column, groups, is_value)
+                made.append(self._library.column(array, self._table, each.column, False))
                 continue
             if each.function in ("first", "last"):
-                places = _edge(groups, is_value, each.function == "last")
+                is_last = each.function == "last"
+                if self._library.edges_skip_nulls:
+                    places = _edge(groups, is_value, is_last)
+                else:
+                    places = groups.lasts if is_last else groups.firsts
             elif is_number(column.type):
                 places = _extreme(groups, column, is_value, each.function == "max")
             else:
@@ -248,7 +230,15 @@ class TableGroups(Generic[T]):
             made.append(self._library.pick(self._table, each.column, places))
         return groups.firsts, made
 
-    def _sorted_extreme(self, keys: Any, column: Any, rows: Rows | None, groups: _Groups, greatest: bool) -> Rows:
+    def _added(self, asked: Reduction, column: Any, groups: RowGroups, is_value: NDArray[np.bool_]) -> Any:
+        """The counts, sums or means of a column, as an array of Arrow."""
+        if asked.function == "count":
+            return pa.array(value_counts(groups, is_value))
+        if asked.function == "sum":
+            return sums(asked.column, column, groups, is_value, self._library.sums_nothing)
+        return means(asked.column, column, groups, is_value)
+
+    def _sorted_extreme(self, keys: Any, column: Any, rows: Rows | None, groups: RowGroups, greatest: bool) -> Rows:
         """The row of the least or greatest value of each group, by one more sort; -1: it has no value."""
         array = one_array(column)
         if rows is not None:
@@ -267,19 +257,18 @@ class TableGroups(Generic[T]):
 
 def check_function(asked: Reduction, type_: Any) -> None:
     """Refuses a function that a column of this type does not have."""
-    types, held = pa.types, held_type(type_)
     if asked.function in ("sum", "mean"):
-        is_addable = types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_)
-        if not (is_addable or types.is_decimal(type_)):
+        found = sum_type(type_) if asked.function == "sum" else mean_type(type_)
+        if found is None:
             raise TypeError(f"agg: column {asked.column!r} is {type_}, which has no {asked.function}")
     elif asked.function in ("min", "max"):
         try:
-            check_type(str(asked.column), held)
+            check_type(str(asked.column), held_type(type_))
         except TypeError:
             raise TypeError(f"agg: column {asked.column!r} is {type_}, which has no {asked.function}") from None
 
 
-def _edge(groups: _Groups, is_value: NDArray[np.bool_], last: bool) -> Rows:
+def _edge(groups: RowGroups, is_value: NDArray[np.bool_], last: bool) -> Rows:
     """The row of the first or last value of each group; -1: it has none."""
     places = np.arange(groups.rows.size)
     if last:
@@ -289,14 +278,9 @@ def _edge(groups: _Groups, is_value: NDArray[np.bool_], last: bool) -> Rows:
     return np.where(found == places.size, -1, groups.rows[np.minimum(found, max(places.size - 1, 0))])
 
 
-def _filled(column: Any, groups: _Groups) -> NDArray[Any]:
-    """The numbers of a column by groups, 0 for null."""
-    return numbers_of(filled(one_array(column)))[groups.rows]
-
-
-def _extreme(groups: _Groups, column: Any, is_value: NDArray[np.bool_], greatest: bool) -> Rows:
+def _extreme(groups: RowGroups, column: Any, is_value: NDArray[np.bool_], greatest: bool) -> Rows:
     """The row of the least or greatest number of each group; -1: it has none."""
-    values = _filled(column, groups)
+    values = numbers_by_group(column, groups)
     if values.dtype.kind == "b":
         values = values.astype(np.uint8)
     is_float = values.dtype.kind == "f"
@@ -311,53 +295,3 @@ def _extreme(groups: _Groups, column: Any, is_value: NDArray[np.bool_], greatest
     if is_float:
         is_best |= np.isnan(values) & np.isnan(best)
     return _edge(groups, is_best & is_value, last=False)
-
-
-def _added(asked: Reduction, column: Any, groups: _Groups, is_value: NDArray[np.bool_]) -> Any:
-    """The counts, sums or means of a column, as an array of Arrow."""
-    counts = groups.reduced(np.add, is_value.astype(np.int64))
-    if asked.function == "count":
-        return pa.array(counts)
-    if pa.types.is_decimal(column.type):
-        sums = _decimal_sums(column, groups, is_value)
-        if asked.function == "mean":
-            return pa.array([None if n == 0 else float(each / int(n)) for each, n in zip(sums, counts)], pa.float64())
-        widest = pa.decimal128(38, column.type.scale)
-        if column.type.bit_width > widest.bit_width:
-            widest = pa.decimal256(76, column.type.scale)
-        try:
-            return pa.array(sums, widest)
-        except pa.ArrowInvalid:
-            text = f"agg: a sum of column {asked.column!r} does not fit in {widest}; convert the column to floats"
-            raise InvalidArgument(text, field="agg") from None
-    added = _sums(asked, np.where(is_value, _filled(column, groups), 0), groups)
-    if asked.function == "sum":
-        return pa.array(added)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return pa.array(added / counts, mask=counts == 0)
-
-
-def _sums(asked: Reduction, values: NDArray[Any], groups: _Groups) -> NDArray[Any]:
-    """Exact sums of integers in 64 bits; sums of floats in float64."""
-    if values.dtype.kind == "f":
-        return groups.reduced(np.add, values.astype(np.float64))
-    wide = values.astype(np.uint64 if values.dtype.kind == "u" else np.int64)
-    most = max(abs(int(wide.max(initial=0))), abs(int(wide.min(initial=0))))
-    if most * int(groups.counts.max(initial=0)) > np.iinfo(wide.dtype).max:
-        high = groups.reduced(np.add, wide >> 32).astype(object)
-        low = groups.reduced(np.add, wide & 0xFFFFFFFF).astype(object)
-        limits = np.iinfo(wide.dtype)
-        exact = [int(top) * 2**32 + int(rest) for top, rest in zip(high, low)]
-        if any(not limits.min <= each <= limits.max for each in exact):
-            text = f"agg: a sum of column {asked.column!r} does not fit in 64 bits; convert the column to floats"
-            raise InvalidArgument(text, field="agg")
-    return groups.reduced(np.add, wide)
-
-
-def _decimal_sums(column: Any, groups: _Groups, is_value: NDArray[np.bool_]) -> list[decimal.Decimal]:
-    scale = column.type.scale
-    with decimal.localcontext() as context:
-        context.prec = 80
-        units = np.array([int(each.scaleb(scale)) if each is not None else 0 for each in column.to_pylist()], object)
-        sums = groups.reduced(np.add, np.where(is_value, units[groups.rows], 0)) if units.size else units
-        return [decimal.Decimal(int(each)).scaleb(-scale) for each in sums]
