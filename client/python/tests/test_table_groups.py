@@ -176,6 +176,27 @@ def test_groups_of_pyarrow_are_those_of_pyarrow(any_client: corank.Client, type_
         assert found[name].to_pylist() == theirs[name].to_pylist(), name
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_nans_are_values_where_the_library_takes_them_for_values(any_client: corank.Client, seed: int) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    rng = np.random.default_rng(5000 + seed)
+    values = np.where(rng.random(60) < float(rng.choice([0, 0.3, 0.9])), np.nan, rng.integers(-9, 9, 60) / 2)
+    table = pa.table({"k": rng.integers(0, 9, 60), "v": values})
+    functions = [str(each) for each in rng.permutation(["sum", "mean", "min", "max", "count"])[: 1 + seed % 2]]
+    asked = {each: ("v", each) for each in functions}
+    frame = table.to_pandas()
+    theirs = frame.groupby("k", as_index=False).agg(**asked)
+    pandas.testing.assert_frame_equal(any_client.group_by(frame, "k").agg(**asked), theirs)
+    of_polars = polars.from_arrow(table)
+    wanted = of_polars.group_by("k").agg(getattr(polars.col("v"), each)().alias(each) for each in functions).sort("k")
+    found = any_client.group_by(of_polars, "k").agg(**asked)
+    polars.testing.assert_frame_equal(found, wanted, check_dtypes=False)
+    in_arrow = table.group_by("k", use_threads=False).aggregate([("v", each) for each in functions]).sort_by("k")
+    mine = any_client.group_by(table, "k").agg(**asked)
+    for each in functions:
+        np.testing.assert_array_equal(mine[each].to_numpy(), in_arrow[f"v_{each}"].to_numpy(), each)
+
+
 def test_one_number_and_one_column_go_by_the_group_operator(any_client: corank.Client) -> None:
     stats: list[corank.Stats] = []
     table = pa.table({"k": [2, 1, 2], "v": [10, 20, 30], "w": [1.5, None, 2.5], "s": ["a", "b", "c"]})
@@ -198,18 +219,20 @@ def test_which_groups_the_server_reduces() -> None:
     key = np.arange(3)
     ints, floats = pa.chunked_array([[1, 2, 3]]), pa.chunked_array([[1.0, np.nan, 3.0]])
     holed, texts = pa.chunked_array([[1, None]]), pa.chunked_array([["a"]])
-    for keys, values, functions, wanted in [
-        (key, [], ["count"], True),
-        (key, [ints], ["sum", "min", "max", "mean", "count"], True),
-        (key, [floats], ["sum", "mean"], True),
-        (None, [ints], ["sum"], False),
-        (key, [ints, floats], ["sum"], False),
-        (key, [ints], ["first"], False),
-        (key, [floats], ["max"], False),
-        (key, [holed], ["sum"], False),
-        (key, [texts], ["min"], False),
+    for keys, values, functions, nan_is_null, wanted in [
+        (key, [], ["count"], False, True),
+        (key, [ints], ["sum", "min", "max", "mean", "count"], True, True),
+        (key, [floats], ["sum", "mean"], False, True),
+        (key, [floats], ["sum", "mean"], True, False),
+        (key, [floats], ["count"], True, False),
+        (None, [ints], ["sum"], False, False),
+        (key, [ints, floats], ["sum"], False, False),
+        (key, [ints], ["first"], False, False),
+        (key, [floats], ["max"], False, False),
+        (key, [holed], ["sum"], False, False),
+        (key, [texts], ["min"], False, False),
     ]:
-        assert goes_to_group(keys, values, functions) is wanted, (values, functions)
+        assert goes_to_group(keys, values, functions, nan_is_null) is wanted, (values, functions)
 
 
 def test_sums_that_do_not_fit_are_refused(any_client: corank.Client) -> None:

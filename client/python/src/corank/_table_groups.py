@@ -58,7 +58,7 @@ def reductions(given: Sequence[Any], named: dict[str, Any]) -> list[Reduction]:
     return out
 
 
-def goes_to_group(keys: Any, values: Sequence[Any], functions: Sequence[str]) -> bool:
+def goes_to_group(keys: Any, values: Sequence[Any], functions: Sequence[str], nan_is_null: bool) -> bool:
     """Whether the server's Group does all of it in one call, with the values beside the keys.
 
     It takes one number without nulls as the key and reduces one array of numbers without nulls. A second array would
@@ -68,6 +68,7 @@ def goes_to_group(keys: Any, values: Sequence[Any], functions: Sequence[str]) ->
         keys: the only key as an array for the server; None: there is no such array.
         values: the columns to reduce, as arrays of Arrow.
         functions: the functions.
+        nan_is_null: whether the functions leave NaN out.
     """
     if keys is None or len(values) > 1 or any(function not in _OF_SERVER for function in functions):
         return False
@@ -79,8 +80,11 @@ def goes_to_group(keys: Any, values: Sequence[Any], functions: Sequence[str]) ->
         return False
     if "mean" in functions and pa.types.is_integer(type_) and not sums_fit(column):
         return False  # the server refuses sums of more than 64 bits, and means are exact here
-    is_ordered = "min" in functions or "max" in functions  # the server takes NaN for the greatest number
-    return not (pa.types.is_floating(type_) and is_ordered and bool(np.isnan(numbers_of(one_array(column))).any()))
+    if not pa.types.is_floating(type_):
+        return True
+    # The server takes NaN for a value, and for the greatest one.
+    skips_nan = nan_is_null or "min" in functions or "max" in functions
+    return not (skips_nan and bool(np.isnan(numbers_of(one_array(column))).any()))
 
 
 class TableGroups(Generic[T]):
@@ -175,7 +179,8 @@ class TableGroups(Generic[T]):
         direct = None
         if len(order.keys) == 1:
             direct = direct_keys(keys.column(0), order.descending[0], order.nulls[0], order.nan)
-        if not goes_to_group(direct, list(columns.values()), functions) or keys.num_rows == 0:
+        nan_is_null = self._library.nan == "null"
+        if not goes_to_group(direct, list(columns.values()), functions, nan_is_null) or keys.num_rows == 0:
             return None
         values = [numbers_of(one_array(column)) for column in columns.values()]
         results = ["firsts", *dict.fromkeys(_OF_SERVER[each] for each in functions)]
