@@ -130,6 +130,20 @@ def test_a_deadline_ends_the_sort(cluster: Cluster) -> None:
         corank.ray.sort(ray.data.from_arrow(blocks(4, 1_000)), "number", deadline=1e-3)
 
 
+def test_a_failed_task_is_not_cancelled(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled: list[Any] = []
+    cancel = ray.cancel
+
+    def noted(ref: Any) -> None:
+        cancelled.append(ray.wait([ref], timeout=0, fetch_local=False)[0])
+        cancel(ref)
+
+    monkeypatch.setattr(ray, "cancel", noted)
+    with pytest.raises(ValueError, match="no column 'keys'"):
+        corank.ray.sort(ray.data.from_arrow(pa.table({"key": [1]})), "keys")
+    assert cancelled == []
+
+
 def test_wrong_arguments_say_what_to_change(cluster: Cluster) -> None:
     ds = ray.data.from_arrow(pa.table({"key": [1], "list": [[1]]}))
     cases: list[tuple[type[Exception], str, dict[str, Any]]] = [

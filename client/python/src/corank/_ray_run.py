@@ -72,15 +72,21 @@ class Run:
             if not ready:
                 raise DeadlineExceeded(LATE)
             for ref in ready:
-                self.times.append(ray.get(ref))
                 self._pending.discard(ref)
                 left.discard(ref)
+                self.times.append(ray.get(ref))
 
     def cancel(self) -> None:
-        """Has Ray forget the tasks that have not ended."""
-        for ref in self._pending:
-            ray.cancel(ref)
+        """Has Ray forget the tasks that have not ended.
+
+        Ray 2.60 aborts the whole process if it cancels a task whose results have just arrived, so those are left out.
+        """
+        pending = list(self._pending)
         self._pending.clear()
+        if pending:
+            _, running = ray.wait(pending, num_returns=len(pending), timeout=0, fetch_local=False)
+            for ref in running:
+                ray.cancel(ref)
 
     def result(self, task: Any, arguments: Sequence[Any]) -> Any:
         """The only result of a task, which has ended."""
