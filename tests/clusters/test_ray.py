@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 import corank
@@ -21,6 +22,8 @@ from cluster_rows import (
     same,
 )
 from corank import _partitioning
+from corank._ray_run import Run
+from corank._ray_servers import servers_of
 from corank.testing import LocalServer
 from ray.cluster_utils import Cluster
 
@@ -128,6 +131,20 @@ def test_servers_at_an_address_are_used(cluster: Cluster) -> None:
 def test_a_deadline_ends_the_sort(cluster: Cluster) -> None:
     with pytest.raises(corank.DeadlineExceeded, match="raise deadline="):
         corank.ray.sort(ray.data.from_arrow(blocks(4, 1_000)), "number", deadline=1e-3)
+
+
+def test_a_deadline_ends_the_wait_for_a_result(cluster: Cluster) -> None:
+    def sleep() -> None:
+        while True:
+            time.sleep(0.1)
+
+    run = Run(servers_of("local", "", 0.5))
+    made, ended = run.start(sleep, [], 1)
+    with pytest.raises(corank.DeadlineExceeded, match="raise deadline="):
+        run.get(made)
+    run.cancel()
+    with pytest.raises((ray.exceptions.TaskCancelledError, ray.exceptions.RayTaskError)):
+        ray.get(ended)
 
 
 def test_a_failed_task_is_not_cancelled(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,18 @@ class Run:
             for ref in ready:
                 self._pending.discard(ref)
                 left.discard(ref)
-                self.times.append(ray.get(ref))
+                self.times.append(self.get(ref))
+
+    def get(self, refs: Any) -> Any:
+        """What Ray holds for one reference, or for each of a list. It may first have to run a lost task again.
+
+        Raises:
+            DeadlineExceeded: that took too long.
+        """
+        try:
+            return ray.get(refs, timeout=self.servers.options().get("deadline"))
+        except ray.exceptions.GetTimeoutError:
+            raise DeadlineExceeded(LATE) from None
 
     def cancel(self) -> None:
         """Has Ray forget the tasks that have not ended.
@@ -103,7 +114,7 @@ class Run:
             self.start(tasks.sample, [ref, number, wanted, order], 1, calls=False) for number, ref in enumerate(refs)
         ]
         self.wait([ended for _, ended in started])
-        return list(ray.get([found for found, _ in started]))
+        return list(self.get([found for found, _ in started]))
 
     def plan(self, blocks: int, partitions: int, nbytes: float) -> Plan:
         """The rounds of so many blocks of so many bytes in all."""

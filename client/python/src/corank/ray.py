@@ -358,7 +358,7 @@ def _grouped(
         return ray.data.from_arrow(aggregates.result_schema.empty_table())
     keys = Keys(order, _key_schema(schema, order))
     limits = run.result(groups.group_boundaries, [samples, keys, wanted, options.is_default, run.servers])
-    partitions = len(ray.get(limits).rows) + 1
+    partitions = len(run.get(limits).rows) + 1
     # A partial result may be larger than a row.
     plan = run.plan(len(refs), partitions, sum(each.nbytes for each in samples) + rows * aggregates.row_bytes)
     is_last = len(plan.rounds) == 1
