@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import pathlib
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 import ray
+from cluster_nodes import start_node
 from cluster_rows import NODE
 from corank import _partitioning
 from corank._ray_run import Run
@@ -102,16 +104,25 @@ def run_while_killing(cluster: Cluster, request: pathlib.Path, work: Callable[[]
 
     Nodes start in the main thread only, so the work runs in another.
     """
+    running: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            work()
+            running.set_result(None)
+        except BaseException as error:
+            running.set_exception(error)
+
+    # A test that fails meanwhile does not wait for it.
+    threading.Thread(target=run, daemon=True).start()
     killed = False
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(work)
-        while not running.done():
-            time.sleep(0.05)
-            if not killed and request.exists():
-                name = request.read_text()
-                (node,) = [each for each in cluster.list_all_nodes() if each.node_id == name]
-                cluster.remove_node(node, allow_graceful=False)
-                cluster.add_node(**NODE)
-                killed = True
-        running.result()
+    while not running.done():
+        time.sleep(0.05)
+        if not killed and request.exists():
+            name = request.read_text()
+            (node,) = [each for each in cluster.list_all_nodes() if each.node_id == name]
+            cluster.remove_node(node, allow_graceful=False)
+            start_node(cluster, **NODE)
+            killed = True
+    running.result()
     return killed

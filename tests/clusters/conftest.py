@@ -2,54 +2,45 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
+import cluster_nodes
 import pytest
 import ray
 import ray.data
 from cluster_rows import NODE, STORE_BYTES
-from ray._private import services
+from ray._common.utils import get_default_ray_temp_dir
 from ray.cluster_utils import Cluster
 
-_START_SECONDS = 300
+_LIMIT_SECONDS = 1_200
+"""A test or fixture that takes longer fails. It is far more than each takes, so that no test hangs."""
+_LOGS = pathlib.Path(get_default_ray_temp_dir()) / "session_latest" / "logs"
 
 
-def _patient(find: Callable[..., Any]) -> Callable[..., Any]:
-    """Ray's search for a node that starts. By itself Ray gives up after 30 s, which a busy machine may take."""
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    with cluster_nodes.limit(_LIMIT_SECONDS, _LOGS):
+        return (yield)
 
-    def search(*arguments: Any, **options: Any) -> Any:
-        end = time.monotonic() + _START_SECONDS
-        while True:
-            try:
-                return find(*arguments, **options)
-            except RuntimeError:
-                if time.monotonic() > end:
-                    raise
-                time.sleep(0.1)
 
-    return search
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
+    with cluster_nodes.limit(_LIMIT_SECONDS, _LOGS):
+        return (yield)
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    # Workers import these modules too.
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(pathlib.Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-    services.get_node = _patient(services.get_node)
-    made = Cluster(
-        initialize_head=True,
-        head_node_args={
-            "num_cpus": 0,
-            "object_store_memory": STORE_BYTES,
-            "resources": {"head": 1},
-            "include_dashboard": False,
-        },
-    )
+def started_cluster() -> Iterator[Cluster]:
+    cluster_nodes.set_environment()
+    made = Cluster()
+    head = {"num_cpus": 0, "object_store_memory": STORE_BYTES, "resources": {"head": 1}, "include_dashboard": False}
+    cluster_nodes.start_node(made, **head)
     for _ in range(2):
-        made.add_node(**NODE)
+        cluster_nodes.start_node(made, **NODE)
     ray.init(address=made.address, log_to_driver=False, configure_logging=False)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
@@ -57,3 +48,9 @@ def cluster() -> Iterator[Cluster]:
     yield made
     ray.shutdown()
     made.shutdown()
+
+
+@pytest.fixture
+def cluster(started_cluster: Cluster) -> Cluster:
+    cluster_nodes.replace_dead_nodes(started_cluster, **NODE)
+    return started_cluster
