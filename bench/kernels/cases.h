@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "bench/harness/contest.h"
 #include "bench/kernels/gpu.h"
 
@@ -29,6 +32,12 @@ struct Ceilings {
   Ceiling copy{"device copy", 0};       // device to device, read + write
   Ceiling write{"write bandwidth", 0};  // fill
 };
+
+/// A case that reports its one row as failed if it cannot run.
+inline Case CaseOf(std::string name, const KernelBenchOptions& options, const Row& row,
+                   std::function<absl::StatusOr<Contest>()> prepare) {
+  return {std::move(name), options.Repetitions(row.n), row, std::move(prepare)};
+}
 
 /// Measures the ceilings that goals name.
 absl::Status MeasureCeilings(Gpu* gpu, Ceilings* ceilings);

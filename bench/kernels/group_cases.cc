@@ -34,16 +34,14 @@ absl::StatusOr<std::shared_ptr<GroupData>> MakeGroups(int64_t count, int64_t mea
   }
   std::vector<uint64_t> values(static_cast<size_t>(count));
   for (uint64_t& value : values) value = random() >> 32;
-  for (const auto& [memory, bytes] :
-       {std::pair(&data->keys, 4), std::pair(&data->distinct, 4), std::pair(&data->reference_distinct, 4),
-        std::pair(&data->values, 8), std::pair(&data->results, 8), std::pair(&data->reference_results, 8)}) {
-    absl::StatusOr<Memory> created = Memory::Create(count * bytes);
-    if (!created.ok()) return created.status();
-    *memory = *std::move(created);
-  }
-  absl::StatusOr<Memory> runs = Memory::Create(sizeof(int64_t));
-  if (!runs.ok()) return runs.status();
-  data->runs = *std::move(runs);
+  const absl::Status created = CreateAll({{&data->keys, 4 * count},
+                                          {&data->distinct, 4 * count},
+                                          {&data->reference_distinct, 4 * count},
+                                          {&data->values, 8 * count},
+                                          {&data->results, 8 * count},
+                                          {&data->reference_results, 8 * count},
+                                          {&data->runs, sizeof(int64_t)}});
+  if (!created.ok()) return created;
   const absl::Status copied = gpu->Run([&](cudaStream_t stream) {
     const cudaError_t error =
         cudaMemcpyAsync(data->keys.get(), keys.data(), keys.size() * sizeof(uint32_t), cudaMemcpyHostToDevice, stream);
@@ -71,11 +69,9 @@ absl::StatusOr<Contest> PrepareGroup(const Row& identity, int64_t mean, bool sum
                           data->reference_distinct.as<uint32_t>(), data->reference_results.as<uint64_t>(),
                           data->runs.as<int64_t>(), d_workspace, size, stream);
   };
-  const absl::Status sized = ToStatus(cub(nullptr, &data->workspace_bytes, gpu->stream()), "sizing");
+  absl::Status sized = ToStatus(cub(nullptr, &data->workspace_bytes, gpu->stream()), "sizing");
+  if (sized.ok()) sized = CreateAll({{&data->workspace, static_cast<int64_t>(data->workspace_bytes)}});
   if (!sized.ok()) return sized;
-  absl::StatusOr<Memory> workspace = Memory::Create(static_cast<int64_t>(data->workspace_bytes));
-  if (!workspace.ok()) return workspace.status();
-  data->workspace = *std::move(workspace);
   const auto ours = [=](bool check_sorted) {
     GroupArgs args;
     args.check_sorted = check_sorted;
@@ -134,12 +130,8 @@ void AddGroupCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case
       identity.distribution = absl::StrCat("mean ", mean);
       identity.unit = "Gkeys/s";
       identity.reference_name = sums ? "cub::DeviceReduce::ReduceByKey" : "cub::DeviceRunLengthEncode::Encode";
-      Case entry;
-      entry.name = absl::StrCat("group/", sums ? "sum" : "count", "/mean", mean);
-      entry.repetitions = options.Repetitions(identity.n);
-      entry.failure_row = identity;
-      entry.prepare = [=] { return PrepareGroup(identity, mean, sums, gpu); };
-      cases->push_back(std::move(entry));
+      cases->push_back(CaseOf(absl::StrCat("group/", sums ? "sum" : "count", "/mean", mean), options, identity,
+                              [=] { return PrepareGroup(identity, mean, sums, gpu); }));
     }
   }
 }

@@ -183,12 +183,8 @@ void AddInsertCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Cas
     identity.distribution = absl::StrCat("1 position for ", kElementsEach, " elements");
     identity.unit = "Gkeys/s";
     identity.reference_name = insert ? "thrust::merge_by_key" : "clear flags, cub::DeviceSelect::Flagged";
-    Case entry;
-    entry.name = identity.row;
-    entry.repetitions = options.Repetitions(identity.n);
-    entry.failure_row = identity;
-    entry.prepare = [=] { return insert ? PrepareInsert(identity, gpu) : PrepareRemove(identity, gpu); };
-    cases->push_back(std::move(entry));
+    cases->push_back(CaseOf(identity.row, options, identity,
+                            [=] { return insert ? PrepareInsert(identity, gpu) : PrepareRemove(identity, gpu); }));
   }
 }
 

@@ -291,12 +291,8 @@ Row Identity(const std::string& row, int64_t count, const Shape& shape, const st
 void AddIntervalCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases) {
   const auto add = [&](const std::string& name, const Row& identity,
                        std::function<absl::StatusOr<Contest>(const Row&)> prepare) {
-    Case entry;
-    entry.name = name;
-    entry.repetitions = options.Repetitions(identity.n);
-    entry.failure_row = identity;
-    entry.prepare = [identity, prepare = std::move(prepare)] { return prepare(identity); };
-    cases->push_back(std::move(entry));
+    cases->push_back(
+        CaseOf(name, options, identity, [identity, prepare = std::move(prepare)] { return prepare(identity); }));
   };
   const auto add_move = [&](const std::string& name, const Shape& shape) {
     add(absl::StrCat("move/", name), Identity("move intervals", options.Count(27), shape, "GB/s"),

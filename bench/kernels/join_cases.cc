@@ -38,15 +38,14 @@ absl::StatusOr<std::shared_ptr<JoinData>> MakeSides(int64_t count, int64_t dupli
   data->rows = count * duplicates;
   // The reference has three arrays and a sort of the keys, and one for the rows, each with what Thrust wants.
   data->workspace_bytes = static_cast<size_t>(96 * count + 12 * data->rows) + (size_t{64} << 20);
-  for (const auto& [memory, size] :
-       {std::pair(&data->left, 4 * count), std::pair(&data->right, 4 * count),
-        std::pair(&data->left_rows, 4 * data->rows), std::pair(&data->right_rows, 4 * data->rows),
-        std::pair(&data->reference_left, 4 * data->rows), std::pair(&data->reference_right, 4 * data->rows),
-        std::pair(&data->workspace, static_cast<int64_t>(data->workspace_bytes))}) {
-    absl::StatusOr<Memory> created = Memory::Create(size);
-    if (!created.ok()) return created.status();
-    *memory = *std::move(created);
-  }
+  const absl::Status created = CreateAll({{&data->left, 4 * count},
+                                          {&data->right, 4 * count},
+                                          {&data->left_rows, 4 * data->rows},
+                                          {&data->right_rows, 4 * data->rows},
+                                          {&data->reference_left, 4 * data->rows},
+                                          {&data->reference_right, 4 * data->rows},
+                                          {&data->workspace, static_cast<int64_t>(data->workspace_bytes)}});
+  if (!created.ok()) return created;
   for (const Memory* side : {&data->left, &data->right}) {
     const std::vector<uint32_t> keys = ShuffledKeys(count, duplicates, side == &data->left ? 1 : 2);
     const absl::Status status = gpu->Run([&](cudaStream_t stream) {
@@ -118,12 +117,8 @@ void AddJoinCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>
     identity.distribution = name;
     identity.unit = "Gkeys/s";
     identity.reference_name = "thrust sort, bounds, scan, expand";
-    Case entry;
-    entry.name = absl::StrCat("join/", name);
-    entry.repetitions = options.Repetitions(identity.n);
-    entry.failure_row = identity;
-    entry.prepare = [=, duplicates = duplicates] { return PrepareJoin(identity, duplicates, gpu); };
-    cases->push_back(std::move(entry));
+    cases->push_back(CaseOf(absl::StrCat("join/", name), options, identity,
+                            [=, duplicates = duplicates] { return PrepareJoin(identity, duplicates, gpu); }));
   }
 }
 

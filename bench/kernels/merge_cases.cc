@@ -208,15 +208,10 @@ absl::StatusOr<Contest> PrepareMerge(const Row& identity, const MergeWork& work,
 void AddContest(const KernelBenchOptions& options, const Row& identity, const std::string& name, const MergeWork& work,
                 const std::vector<Variant>& variants, const std::function<void(const Variant&, Row*)>& set_goal,
                 Gpu* gpu, std::vector<Case>* cases) {
-  Case entry;
-  entry.name = name;
-  entry.failure_row = identity;
-  entry.repetitions = options.Repetitions(identity.n);
-  entry.prepare = [=] {
+  cases->push_back(CaseOf(name, options, identity, [=] {
     return KeyBytes(work.type) == 4 ? PrepareMerge<uint32_t>(identity, work, variants, set_goal, gpu)
                                     : PrepareMerge<uint64_t>(identity, work, variants, set_goal, gpu);
-  };
-  cases->push_back(std::move(entry));
+  }));
 }
 
 Row Identity(const std::string& row, const MergeWork& work, const std::string& distribution,

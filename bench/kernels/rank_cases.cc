@@ -88,12 +88,8 @@ void AddRankCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>
     identity.distribution = absl::StrCat("sorted, mean ", 1 << kLog2Mean);
     identity.unit = "Gkeys/s";
     identity.reference_name = method == RankMethod::kOrdinal ? "thrust::sequence" : "thrust::inclusive_scan";
-    Case entry;
-    entry.name = absl::StrCat("rank/", name);
-    entry.repetitions = options.Repetitions(identity.n);
-    entry.failure_row = identity;
-    entry.prepare = [=, method = method] { return PrepareRanks(identity, method, gpu); };
-    cases->push_back(std::move(entry));
+    cases->push_back(CaseOf(absl::StrCat("rank/", name), options, identity,
+                            [=, method = method] { return PrepareRanks(identity, method, gpu); }));
   }
 }
 

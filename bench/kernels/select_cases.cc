@@ -112,12 +112,8 @@ void AddSelectCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Cas
         identity.unit = "Gkeys/s";
         identity.reference_name =
             absl::StrCat("cub::Device", partition ? "Partition" : "Select", "::", by_flags ? "Flagged" : "If");
-        Case entry;
-        entry.name = absl::StrCat(work, "/", by_flags ? "flags" : "threshold", "/", share);
-        entry.repetitions = options.Repetitions(identity.n);
-        entry.failure_row = identity;
-        entry.prepare = [=] { return PrepareSelect(identity, partition, by_flags, share, gpu); };
-        cases->push_back(std::move(entry));
+        cases->push_back(CaseOf(absl::StrCat(work, "/", by_flags ? "flags" : "threshold", "/", share), options,
+                                identity, [=] { return PrepareSelect(identity, partition, by_flags, share, gpu); }));
       }
     }
   }

@@ -39,13 +39,12 @@ absl::StatusOr<std::shared_ptr<SetData>> MakeSides(int64_t count, int shift, Gpu
   absl::Status status = ToStatus(CubRadixSortKeys<uint32_t>(sort, nullptr, &bytes, gpu->stream()), "sizing");
   // Thrust wants a cut for each of its tiles, and a copy of neither side.
   data->workspace_bytes = std::max(bytes, static_cast<size_t>(count) + (size_t{1} << 20));
-  for (const auto& [memory, size] : {std::pair(&data->left, 4 * count), std::pair(&data->right, 4 * count),
-                                     std::pair(&data->ours, 8 * count), std::pair(&data->reference, 8 * count),
-                                     std::pair(&data->workspace, static_cast<int64_t>(data->workspace_bytes))}) {
-    absl::StatusOr<Memory> created = Memory::Create(size);
-    if (!created.ok()) return created.status();
-    *memory = *std::move(created);
-  }
+  status.Update(CreateAll({{&data->left, 4 * count},
+                           {&data->right, 4 * count},
+                           {&data->ours, 8 * count},
+                           {&data->reference, 8 * count},
+                           {&data->workspace, static_cast<int64_t>(data->workspace_bytes)}}));
+  if (!status.ok()) return status;
   InputSpec spec;
   spec.count = count;
   spec.shift = shift;
@@ -120,12 +119,8 @@ void AddSetCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>*
     identity.distribution = "uniform halves";
     identity.unit = "Gkeys/s";
     identity.reference_name = "thrust::set_*";
-    Case entry;
-    entry.name = absl::StrCat("sets/", name);
-    entry.repetitions = options.Repetitions(identity.n);
-    entry.failure_row = identity;
-    entry.prepare = [=, operation = operation] { return PrepareSets(identity, operation, 4, gpu); };
-    cases->push_back(std::move(entry));
+    cases->push_back(CaseOf(absl::StrCat("sets/", name), options, identity,
+                            [=, operation = operation] { return PrepareSets(identity, operation, 4, gpu); }));
   }
 }
 
