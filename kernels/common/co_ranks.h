@@ -79,6 +79,22 @@ void CoRanks(const MergeInput* inputs, int32_t input_count, const Ordering& orde
   std::copy(answer, answer + input_count, end);
 }
 
+/// Whether the cuts that SplitRuns has found divide the inputs: each input's cuts ascend within it, and each cut has as
+/// many outputs before it as wanted. Cuts of sorted inputs always do, those of others may not.
+inline bool SplitsFit(const SplitArgs& args) {
+  for (int64_t cut = 0; cut < args.position_count; ++cut) {
+    const int64_t* const splits = args.splits + cut * args.input_count;
+    int64_t sum = 0;
+    for (int32_t i = 0; i < args.input_count; ++i) {
+      const int64_t least = cut == 0 ? 0 : splits[i - args.input_count];
+      if (splits[i] < least || splits[i] > args.inputs[i].count) return false;
+      sum += splits[i];
+    }
+    if (sum != args.positions[cut]) return false;
+  }
+  return true;
+}
+
 }  // namespace corank
 
 #endif  // CORANK_KERNELS_COMMON_CO_RANKS_H_

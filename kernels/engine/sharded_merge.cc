@@ -38,7 +38,18 @@ MergeArgs MergeOf(const ShardedMerge::Options& options, const std::vector<MergeI
   args.inputs = pieces.data();
   args.input_count = static_cast<int32_t>(pieces.size());
   args.value_bytes = options.value_bytes;
-  args.check_sorted = options.check_sorted;
+  args.check_sorted = options.check_sorted && options.is_on_host;  // other runs are checked as a whole
+  return args;
+}
+
+// A search for nothing.
+SearchArgs CheckOf(const ShardedMerge::Options& options, const void* keys, int64_t count) {
+  SearchArgs args;
+  args.key_type = options.key_type;
+  args.order = options.order;
+  args.haystack = keys;
+  args.haystack_count = count;
+  args.check_sorted = true;
   return args;
 }
 
@@ -84,13 +95,19 @@ int64_t ShardedMerge::WorkspaceBytes(const Options& options, int64_t count, int 
   }
   const int64_t buffer =
       BufferBytes(rows, runs, KeyBytes(options.key_type)) + BufferBytes(rows, runs, options.value_bytes);
-  return kBuffers * buffer + TilesOf(options, count) * merge;
+  const bool checks_runs = options.check_sorted && !options.is_on_host;
+  const int64_t check = checks_runs ? engine.WorkspaceBytes(CheckOf(options, nullptr, count)) : 0;
+  return kBuffers * buffer + TilesOf(options, count) * merge + runs * check;
 }
 
 absl::Status ShardedMerge::Cut(std::vector<Run> runs, std::vector<const void*> are_ready, EngineStream& stream) {
   runs_ = std::move(runs);
   are_ready_ = std::move(are_ready);
   cuts_.resize(positions_.size() * runs_.size());
+  if (options_.check_sorted) checks_.resize(runs_.size());
+  for (size_t i = 0; i < checks_.size(); ++i) {
+    if (absl::Status enqueued = CheckRun(runs_[i], &checks_[i]); !enqueued.ok()) return enqueued;
+  }
   std::vector<MergeInput> inputs;
   for (const Run& run : runs_) inputs.push_back({run.keys, nullptr, run.count});
   SplitArgs args;
@@ -105,7 +122,37 @@ absl::Status ShardedMerge::Cut(std::vector<Run> runs, std::vector<const void*> a
   for (size_t i = 0; i < are_ready_.size() && enqueued.ok(); ++i) enqueued = stream.After(are_ready_[i]);
   if (enqueued.ok()) enqueued = stream.SplitRuns(args);
   const absl::Status finished = stream.Finish().status();
-  return enqueued.ok() ? finished : enqueued;
+  enqueued.Update(finished);
+  if (enqueued.ok() && !SplitsFit(args)) CutAnywhere();
+  return enqueued;
+}
+
+absl::Status ShardedMerge::CheckRun(const Run& run, Check* check) {
+  if (run.count == 0) return absl::OkStatus();
+  EngineStream& stream = *shards_[run.shard].stream;
+  const absl::StatusOr<void*> memory = stream.AllocateHost(2 * key_bytes_);
+  if (!memory.ok()) return memory.status();
+  auto* const h_ends = static_cast<char*>(*memory);
+  check->h_first = h_ends;
+  check->h_last = h_ends + key_bytes_;
+  absl::Status status = stream.CopyToHost(h_ends, run.keys, key_bytes_);
+  if (status.ok()) {
+    status = stream.CopyToHost(h_ends + key_bytes_, run.keys + (run.count - 1) * key_bytes_, key_bytes_);
+  }
+  if (status.ok()) status = stream.Search(CheckOf(options_, run.keys, run.count), &check->report);
+  return status;
+}
+
+// Cuts of runs that are out of order, which may be none of a merge: the runs in turn.
+void ShardedMerge::CutAnywhere() {
+  for (size_t cut = 0; cut < positions_.size(); ++cut) {
+    int64_t left = positions_[cut];
+    for (size_t i = 0; i < runs_.size(); ++i) {
+      const int64_t taken = std::min(left, runs_[i].count);
+      CutAt(cut)[i] = taken;
+      left -= taken;
+    }
+  }
 }
 
 void ShardedMerge::CutOnHost(std::vector<Run> runs) {
@@ -166,7 +213,7 @@ absl::Status ShardedMerge::TakePieces(size_t shard, Tile& tile, Rows buffer) {
     MergeInput piece{nullptr, nullptr, count};
     const auto take = [&](const char* rows, int64_t element_bytes, char** copied) -> absl::StatusOr<const char*> {
       const char* const first = rows + begin[from] * element_bytes;
-      if (count == 0 || (!options_.is_on_host && from == shard)) return first;
+      if (count == 0 || (!options_.is_on_host && run.shard == shard)) return first;
       return CopyIn(puller, copied, first, count * element_bytes);
     };
     const absl::StatusOr<const char*> keys = take(run.keys, key_bytes_, &buffer.keys);
@@ -204,7 +251,7 @@ absl::Status ShardedMerge::MergeTile(size_t shard, size_t number) {
     // The cut after the last tile of the part is known.
     CutOnHost(CutAt(tile.cut), tile.count, CutAt(tiles.back().cut + 1), CutAt(tile.cut + 1));
   }
-  if (options_.check_sorted) CheckOrderAt(CutAt(tile.cut));
+  if (options_.check_sorted && options_.is_on_host) CheckOrderAt(CutAt(tile.cut));
   if (number >= kBuffers) {
     const absl::Status waits = to.puller->After(tiles[number - kBuffers].is_merged);
     if (!waits.ok()) return waits;
@@ -266,9 +313,26 @@ absl::Status ShardedMerge::Merge() {
 
 bool ShardedMerge::in_order() const {
   const auto is_in_order = [](const Tile& tile) { return tile.report.fault == OperatorReport::Fault::kNone; };
-  return in_order_ && std::all_of(tiles_.begin(), tiles_.end(), [&](const std::vector<Tile>& tiles) {
+  return in_order_ && !disorder() && std::all_of(tiles_.begin(), tiles_.end(), [&](const std::vector<Tile>& tiles) {
            return std::all_of(tiles.begin(), tiles.end(), is_in_order);
          });
+}
+
+std::optional<ShardedMerge::Disorder> ShardedMerge::disorder() const {
+  return WithKeyOrder(options_.key_type, options_.order, [this](const auto& order) -> std::optional<Disorder> {
+    using Bits = decltype(order.Encode(0));
+    const auto key_at = [](const char* h_key) { return KeysFrom<Bits>({h_key, nullptr, 1}, 0)[0]; };
+    const char* h_before = nullptr;  // the last key so far of the array
+    for (size_t i = 0; i < checks_.size(); ++i) {
+      const Check& check = checks_[i];
+      if (!runs_[i].continues) h_before = nullptr;
+      if (check.h_first == nullptr) continue;
+      if (h_before != nullptr && order.Before(key_at(check.h_first), key_at(h_before))) return Disorder{i, 0};
+      if (check.report.fault != OperatorReport::Fault::kNone) return Disorder{i, check.report.index};
+      h_before = check.h_last;
+    }
+    return std::nullopt;
+  });
 }
 
 const OperatorReport& ShardedMerge::report() const {

@@ -2,7 +2,9 @@
 //
 // Algorithm: cuts by rank divide the result into a part for each device, and these into tiles. Each device copies the
 //            pieces of one tile in while it merges the tile before and copies the one before that out.
-// Runs in the devices' memory: EngineStream::SplitRuns finds the cuts, once. The host waits for them.
+// Runs in the devices' memory: EngineStream::SplitRuns finds the cuts, once. The host waits for them. A sorted array in
+//            parts on several devices is a run for each part. Meanwhile each device checks the order of its runs, and
+//            the host that of their ends.
 // Runs in host memory: the host finds the cuts of a tile when it enqueues it (CoRanks). It never waits.
 // Work: one merge of all rows of the result.
 // Balance: exact, whatever the keys are. There is no sample, so neither skew nor equal keys matter.
@@ -11,6 +13,7 @@
 #define CORANK_KERNELS_ENGINE_SHARDED_MERGE_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,35 +40,46 @@ struct ShardResult {
 class ShardedMerge {
  public:
   static constexpr int kMaxShards = kMaxSplitInputs;
+  static constexpr int kMaxRuns = kMaxSplitInputs;
 
   struct Options {
     KeyType key_type = KeyType::kUint32;
     Order order = Order::kAscending;
     MergeAlgorithm algorithm = MergeAlgorithm::kAuto;
-    int32_t value_bytes = 0;    // 0: no values
-    bool check_sorted = false;  // only runs in host memory
+    int32_t value_bytes = 0;  // 0: no values
+    bool check_sorted = false;
     /// Least bytes of a tile. A shard has few tiles at most.
     int64_t tile_bytes = int64_t{32} << 20;
-    /// Where the runs lie: one in the memory of each shard's device, or any number in host memory, at any alignment.
+    /// Where the runs lie: up to kMaxRuns in the memory of the shards' devices, or any number in host memory, at any
+    /// alignment.
     bool is_on_host = false;
   };
   struct Run {
     const char* keys = nullptr;
     const char* values = nullptr;
     int64_t count = 0;
+    size_t shard = 0;        // whose device has it; ignored in host memory
+    bool continues = false;  // the array of the run before goes on; ignored in host memory
+  };
+  /// The first key that is out of order: the first run that has one, or that begins with one.
+  struct Disorder {
+    size_t run = 0;
+    int64_t index = 0;
   };
 
   /// 1 to kMaxShards shards, each with streams of its own.
   ShardedMerge(const Options& options, std::vector<ShardResult> shards);
 
-  /// Upper bound of the device memory that a shard's streams hand out. `count`: of the largest part.
+  /// Upper bound of the device memory that a shard's streams hand out. `count`: of the largest part. No run is longer
+  /// unless it lies in host memory.
   static int64_t WorkspaceBytes(const Options& options, int64_t count, int runs, const Engine& engine);
 
   /// Call one of these, then Merge. If one fails, or the work is not wanted any more, finish the streams of all shards.
   /// They return the streams' errors.
 
-  /// Takes the run of each shard, finds the cuts, and waits for them. `are_ready`: points after which the runs are
-  /// there. `stream`: of any of the devices, but not one of the shards'. It begins and finishes here.
+  /// Takes runs in the shards' memory, finds the cuts, and waits for them. `are_ready`: points after which the runs are
+  /// there. `stream`: of any of the devices, but not one of the shards'. It begins and finishes here. Each shard's
+  /// stream has its own runs by now. Runs that are out of order make the result a permutation of their rows.
   absl::Status Cut(std::vector<Run> runs, std::vector<const void*> are_ready, EngineStream& stream);
   /// Takes runs in host memory, which the caller keeps until all streams have finished. The result has all their rows.
   /// Finds where the parts begin. Runs that are out of order or change meanwhile make the result wrong, but no access
@@ -78,6 +92,8 @@ class ShardedMerge {
 
   /// Valid once all streams have finished. Whether all runs were in order, as far as Options::check_sorted says.
   bool in_order() const;
+  /// The same for runs in the shards' memory, where it tells the key.
+  std::optional<Disorder> disorder() const;
   /// What the merge of the first tile found; there is one.
   const OperatorReport& report() const;
 
@@ -96,10 +112,19 @@ class ShardedMerge {
     OperatorReport report;
   };
 
+  // What Options::check_sorted finds in a run of a shard's memory. Runs without keys have no ends.
+  struct Check {
+    OperatorReport report;
+    const char* h_first = nullptr;
+    const char* h_last = nullptr;
+  };
+
   size_t size() const { return shards_.size(); }
   int64_t* CutAt(size_t cut) { return cuts_.data() + cut * runs_.size(); }
   void CutOnHost(const int64_t* begin, int64_t rows, const int64_t* most, int64_t* end);
   void CheckOrderAt(const int64_t* cut);
+  absl::Status CheckRun(const Run& run, Check* check);
+  void CutAnywhere();
   absl::Status AllocateBuffers();
   absl::Status MergeTile(size_t shard, size_t tile);
   absl::Status TakePieces(size_t shard, Tile& tile, Rows buffer);
@@ -111,6 +136,7 @@ class ShardedMerge {
   const int64_t key_bytes_;
   const std::vector<ShardResult> shards_;
   std::vector<Run> runs_;
+  std::vector<Check> checks_;               // by run; empty: not checked
   std::vector<const void*> are_ready_;      // points of the shards' streams
   std::vector<std::vector<Tile>> tiles_;    // by shard
   std::vector<std::vector<Rows>> buffers_;  // by shard

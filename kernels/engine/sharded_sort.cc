@@ -79,7 +79,7 @@ absl::Status ShardedSort::SortEach() {
     const absl::StatusOr<const void*> point = stream.MarkPoint();
     if (!point.ok()) return point.status();
     are_sorted_.push_back(*point);
-    sorted_.push_back({static_cast<const char*>(args.keys_out), static_cast<const char*>(args.values_out), kept});
+    sorted_.push_back({static_cast<const char*>(args.keys_out), static_cast<const char*>(args.values_out), kept, i});
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/common/co_ranks.h"
 #include "kernels/common/key_order.h"
 #include "server/base/status_macros.h"
 #include "server/run/engine_stream_ring.h"
@@ -16,9 +17,10 @@ namespace {
 // and the last.
 constexpr int kMergeStreams = 3, kMergeStreamsFromHost = 5;
 
-// The start of each tile in each run: (tiles + 1) x runs numbers.
+// The start of each tile in each run: (tiles + 1) x runs numbers. `fits`: SplitsFit. Runs in shared memory may hold
+// anything and change during the split; even then no tile may exceed its buffer.
 absl::StatusOr<std::vector<int64_t>> CutRuns(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs,
-                                             int64_t total, int64_t tile_rows, v1::RequestStats* stats) {
+                                             int64_t total, int64_t tile_rows, v1::RequestStats* stats, bool* fits) {
   const size_t ways = runs.size();
   std::vector<int64_t> positions;
   for (int64_t first = 0; first < total; first += tile_rows) positions.push_back(first);
@@ -41,25 +43,8 @@ absl::StatusOr<std::vector<int64_t>> CutRuns(Lane& lane, const RowShape& shape, 
   if (enqueued.ok()) enqueued = stream.SplitRuns(args);
   if (enqueued.ok()) enqueued = stream.EndKernels();
   CORANK_RETURN_IF_ERROR(FinishStream(stream, enqueued, stats));
+  *fits = SplitsFit(args);
   return splits;
-}
-
-// Whether each run's pieces are consecutive and each tile has its rows, as for sorted runs. Runs in shared memory may
-// hold anything and change during the split; even then no tile may exceed its buffer.
-bool SplitsFit(const std::vector<int64_t>& splits, const std::vector<SortedRun>& runs, int64_t total,
-               int64_t tile_rows) {
-  const size_t ways = runs.size();
-  for (size_t tile = 0; tile < splits.size() / ways; ++tile) {
-    int64_t sum = 0;
-    for (size_t i = 0; i < ways; ++i) {
-      const int64_t split = splits[tile * ways + i];
-      const int64_t least = tile == 0 ? 0 : splits[(tile - 1) * ways + i];
-      if (split < least || split > runs[i].count) return false;
-      sum += split;
-    }
-    if (sum != std::min(static_cast<int64_t>(tile) * tile_rows, total)) return false;
-  }
-  return true;
 }
 
 // Whether the last key before each split of a run in host memory may precede the first one after it. The checks within
@@ -250,8 +235,8 @@ absl::StatusOr<std::vector<int64_t>> MergeFirstRows(Lane& lane, const RowShape& 
                                                     const std::vector<SortedRun>& runs, int64_t rows, RowSink& sink,
                                                     v1::RequestStats* stats, bool* in_order) {
   const int64_t tile_rows = sink.tile_rows();
-  CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> splits, CutRuns(lane, shape, runs, rows, tile_rows, stats));
-  const bool fits = SplitsFit(splits, runs, rows, tile_rows);
+  bool fits = true;
+  CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> splits, CutRuns(lane, shape, runs, rows, tile_rows, stats, &fits));
   if (in_order != nullptr) {
     *in_order = fits && InOrderAcross(shape, runs, splits);
     if (!*in_order) return std::vector<int64_t>();

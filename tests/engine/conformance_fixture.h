@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/engine/harness.h"
 #include "tests/support/distributions.h"
@@ -34,6 +35,27 @@ class OnEngineUnderTest : public Base {
  private:
   Engine* engine_ = nullptr;
   std::unique_ptr<Harness> harness_;
+};
+
+/// The engines of some devices that exchange memory. Where the machine has too few, one stands for several.
+class OnEnginesUnderTest : public ::testing::TestWithParam<KeyType> {
+ protected:
+  using Engines = std::vector<std::unique_ptr<Engine>>;
+
+  void SetUp() override {
+    constexpr int kDevices = 3;
+    static absl::StatusOr<Engines>& engines = *new absl::StatusOr<Engines>(CreateEnginesUnderTest(kDevices));
+    if (absl::IsFailedPrecondition(engines.status())) {
+      GTEST_SKIP() << "no NVIDIA GPU or driver on this machine: " << engines.status().message();
+    }
+    ASSERT_TRUE(engines.ok()) << engines.status();
+    engines_ = &*engines;
+  }
+
+  Engine& engine(size_t shard) { return *(*engines_)[shard % engines_->size()]; }
+
+ private:
+  Engines* engines_ = nullptr;
 };
 
 inline std::string TypeParamName(const ::testing::TestParamInfo<KeyType>& info) { return KeyTypeName(info.param); }

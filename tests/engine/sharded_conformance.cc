@@ -10,9 +10,7 @@
 namespace corank::testing {
 namespace {
 
-constexpr int kDevices = 3;
-
-class Sharded : public ::testing::TestWithParam<KeyType> {
+class Sharded : public OnEnginesUnderTest {
  protected:
   struct Case {
     std::vector<int64_t> counts;
@@ -23,19 +21,6 @@ class Sharded : public ::testing::TestWithParam<KeyType> {
     int64_t tile_bytes = 3000;
     int64_t limit = -1;
   };
-  using Engines = std::vector<std::unique_ptr<Engine>>;
-
-  void SetUp() override {
-    static absl::StatusOr<Engines>& engines = *new absl::StatusOr<Engines>(CreateEnginesUnderTest(kDevices));
-    if (absl::IsFailedPrecondition(engines.status())) {
-      GTEST_SKIP() << "no NVIDIA GPU or driver on this machine: " << engines.status().message();
-    }
-    ASSERT_TRUE(engines.ok()) << engines.status();
-    engines_ = &*engines;
-  }
-
-  Engine& engine(size_t shard) { return *(*engines_)[shard % engines_->size()]; }
-  int devices() const { return static_cast<int>(engines_->size()); }
 
   void Check(const Case& test) {
     SCOPED_TRACE(::testing::Message() << KeyTypeName(GetParam()) << " shards=" << test.counts.size() << " "
@@ -113,9 +98,6 @@ class Sharded : public ::testing::TestWithParam<KeyType> {
     EXPECT_TRUE(sorted_keys == Gather(keys, key_bytes, expected));
     EXPECT_TRUE(value_bytes == 0 || sorted_values == Gather(values, value_bytes, expected));
   }
-
- private:
-  Engines* engines_ = nullptr;
 };
 
 TEST_P(Sharded, SortsAsOneDeviceDoes) {

@@ -1,8 +1,12 @@
-// ShardedMerge of runs in host memory, compared with a stable merge of the whole. Where the machine has too few
-// devices, several streams of one stand for them.
+// ShardedMerge of runs in host memory, and of arrays in parts on several devices, compared with a stable merge of the
+// whole. Where the machine has too few devices, several streams of one stand for them.
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <optional>
+#include <utility>
 
+#include "kernels/engine/forwarding_engine.h"
 #include "kernels/engine/sharded_merge.h"
 #include "tests/engine/conformance_fixture.h"
 #include "tests/support/oracles.h"
@@ -159,6 +163,242 @@ TEST_P(ShardedFromHost, FindsEachKeyThatIsOutOfOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTypes, ShardedFromHost, ::testing::ValuesIn(kAllKeyTypes), TypeParamName);
+
+// Cuts of arrays that are out of order may be any.
+class WrongCuts final : public ForwardingStream {
+ public:
+  using ForwardingStream::ForwardingStream;
+  absl::Status SplitRuns(const SplitArgs& args) override {
+    std::fill_n(args.splits, args.position_count * args.input_count, int64_t{7777});
+    return absl::OkStatus();
+  }
+};
+
+class ShardedArrays : public OnEnginesUnderTest {
+ protected:
+  struct Case {
+    std::vector<std::vector<int64_t>> arrays;  // rows of each array's part on each device
+    std::vector<int64_t> shards;               // rows of each device's part of the result but the last, which has more
+    Distribution distribution = Distribution::kUniform;
+    Order order = Order::kAscending;
+    int32_t value_bytes = 0;
+    int64_t tile_bytes = 3000;
+    MergeAlgorithm algorithm = MergeAlgorithm::kAuto;
+    bool check_sorted = true;
+    bool wrong_cuts = false;
+  };
+  struct Merged {
+    Bytes keys, values;
+    bool in_order = false;
+    std::optional<std::pair<size_t, int64_t>> disorder;  // the array, and the key in it
+  };
+
+  int key_bytes() const { return KeyBytes(GetParam()); }
+  static int64_t Sum(const std::vector<int64_t>& counts) {
+    return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  }
+
+  std::vector<Bytes> MakeArrays(const Case& test) const {
+    std::vector<Bytes> arrays;
+    for (const std::vector<int64_t>& parts : test.arrays) {
+      const Bytes keys = MakeKeys(GetParam(), test.distribution, Sum(parts), arrays.size() + 1);
+      arrays.push_back(Gather(keys, key_bytes(), StableOrder(GetParam(), test.order, keys)));
+    }
+    return arrays;
+  }
+
+  Merged Merge(const Case& test, const std::vector<Bytes>& keys, const std::vector<Bytes>& values) {
+    const size_t devices = test.shards.size() + 1;
+    std::vector<int64_t> counts = test.shards;
+    counts.push_back(-Sum(counts));
+    for (const std::vector<int64_t>& parts : test.arrays) counts.back() += Sum(parts);
+    std::vector<std::unique_ptr<EngineStream>> streams;
+    std::vector<std::unique_ptr<EngineMemory>> memory;
+    const auto allocate = [&](size_t shard, int64_t bytes) {
+      memory.push_back(*engine(shard).AllocateDevice(std::max<int64_t>(1, bytes)));
+      return static_cast<char*>(memory.back()->data());
+    };
+    std::vector<ShardResult> results;
+    for (size_t shard = 0; shard < devices; ++shard) {
+      ShardResult& result = results.emplace_back();
+      for (EngineStream** const made : {&result.stream, &result.puller}) {
+        streams.push_back(*engine(shard).CreateStream());
+        *made = streams.back().get();
+        EXPECT_TRUE((*made)->Begin().ok());
+      }
+      result.count = counts[shard];
+      result.keys = allocate(shard, result.count * key_bytes());
+      result.values = allocate(shard, result.count * test.value_bytes);
+    }
+    std::vector<ShardedMerge::Run> runs;
+    for (size_t array = 0; array < keys.size(); ++array) {
+      int64_t first = 0;
+      for (size_t shard = 0; shard < devices; ++shard) {
+        ShardedMerge::Run run;
+        run.count = test.arrays[array][shard];
+        run.shard = shard;
+        run.continues = shard > 0;
+        const auto place = [&](const Bytes& from, int64_t bytes) {
+          char* const to = allocate(shard, run.count * bytes);
+          EXPECT_TRUE(results[shard].stream->CopyToDevice(to, from.data() + first * bytes, run.count * bytes).ok());
+          return to;
+        };
+        if (run.count > 0) run.keys = place(keys[array], key_bytes());
+        if (run.count > 0 && test.value_bytes > 0) run.values = place(values[array], test.value_bytes);
+        first += run.count;
+        runs.push_back(run);
+      }
+    }
+    std::vector<const void*> are_ready;
+    for (const ShardResult& result : results) {
+      EXPECT_TRUE(result.stream->EndCopyIn().ok());
+      are_ready.push_back(*result.stream->MarkPoint());
+    }
+
+    ShardedMerge::Options options;
+    options.key_type = GetParam();
+    options.order = test.order;
+    options.algorithm = test.algorithm;
+    options.value_bytes = test.value_bytes;
+    options.tile_bytes = test.tile_bytes;
+    options.check_sorted = test.check_sorted;
+    const auto ways = static_cast<int>(runs.size());
+    std::unique_ptr<EngineStream> cutter = *engine(0).CreateStream();
+    if (test.wrong_cuts) cutter = std::make_unique<WrongCuts>(std::move(cutter));
+    ShardedMerge merge(options, results);
+    EXPECT_TRUE(merge.Cut(std::move(runs), are_ready, *cutter).ok());
+    EXPECT_TRUE(merge.Merge().ok());
+    Merged merged;
+    for (const ShardResult& result : results) {
+      const auto fetch = [&](const void* from, int64_t bytes, Bytes& to) {
+        const size_t before = to.size();
+        to.resize(before + static_cast<size_t>(bytes));
+        EXPECT_TRUE(result.stream->CopyToHost(to.data() + before, from, bytes).ok());
+        EXPECT_TRUE(result.stream->Finish().ok());
+      };
+      fetch(result.keys, result.count * key_bytes(), merged.keys);
+      fetch(result.values, result.count * test.value_bytes, merged.values);
+      EXPECT_LE(result.stream->workspace_bytes(),
+                ShardedMerge::WorkspaceBytes(options, *std::max_element(counts.begin(), counts.end()), ways,
+                                             engine(results.size())));
+    }
+    for (const auto& stream : streams) EXPECT_TRUE(stream->Finish().ok());
+    merged.in_order = merge.in_order();
+    if (const auto disorder = merge.disorder()) {
+      const size_t array = disorder->run / devices, part = disorder->run % devices;
+      const std::vector<int64_t>& parts = test.arrays[array];
+      merged.disorder = {array,
+                         std::accumulate(parts.begin(), parts.begin() + static_cast<int64_t>(part), disorder->index)};
+    }
+    return merged;
+  }
+
+  void Check(const Case& test) {
+    SCOPED_TRACE(::testing::Message() << KeyTypeName(GetParam()) << " arrays=" << test.arrays.size() << " devices="
+                                      << test.shards.size() + 1 << " " << DistributionName(test.distribution)
+                                      << " value_bytes=" << test.value_bytes << " tile_bytes=" << test.tile_bytes);
+    const std::vector<Bytes> keys = MakeArrays(test);
+    std::vector<Bytes> values;
+    Bytes all_keys, all_values;
+    for (const Bytes& array : keys) {
+      const auto bytes = static_cast<int64_t>(array.size()) / key_bytes() * test.value_bytes;
+      values.push_back(MakeKeys(KeyType::kUint8, Distribution::kUniform, bytes, 100 + values.size()));
+      all_keys.insert(all_keys.end(), array.begin(), array.end());
+      all_values.insert(all_values.end(), values.back().begin(), values.back().end());
+    }
+    const Merged merged = Merge(test, keys, values);
+    EXPECT_TRUE(merged.in_order);
+    EXPECT_FALSE(merged.disorder.has_value());
+    const std::vector<int64_t> expected = MergeOrder(GetParam(), test.order, keys);
+    EXPECT_TRUE(merged.keys == Gather(all_keys, key_bytes(), expected));
+    EXPECT_TRUE(test.value_bytes == 0 || merged.values == Gather(all_values, test.value_bytes, expected));
+  }
+};
+
+TEST_P(ShardedArrays, MergeAsWholeOnesDo) {
+  for (const Order order : kBothOrders) {
+    for (const Distribution distribution : {Distribution::kUniform, Distribution::kSixteenDistinct,
+                                            Distribution::kAllEqual, Distribution::kSpecialFloats}) {
+      for (const int32_t value_bytes : {0, 4, 12}) {
+        Check({{{501, 500}, {388, 388}}, {889}, distribution, order, value_bytes});
+        Check({{{334, 333, 333}, {100, 100, 99}, {1, 0, 0}}, {434, 433}, distribution, order, value_bytes});
+      }
+    }
+  }
+}
+
+TEST_P(ShardedArrays, OfAnyNumberAndLengthAndPartsOfAnyLength) {
+  Check({{{5}}, {}});
+  Check({{{0, 0}, {0, 0}}, {0}});
+  Check({{{0, 0, 0}, {1, 0, 0}}, {1, 0}});
+  Check({{{0, 4097, 0, 1}, {4096, 0, 3, 0}, {0, 0, 0, 5}}, {0, 8000, 0}, Distribution::kZipf, Order::kDescending, 8});
+  const std::vector<std::vector<int64_t>> most(ShardedMerge::kMaxRuns / 4, {101, 101, 100, 100});
+  Check({most, {804, 804, 804}, Distribution::kSixteenDistinct, Order::kAscending, 4});
+  Check({{std::vector<int64_t>(16, 7), std::vector<int64_t>(16, 6)}, std::vector<int64_t>(15, 13)});
+}
+
+TEST_P(ShardedArrays, MergeInTilesOfAnySizeByEachAlgorithm) {
+  for (const int64_t tile_bytes : {int64_t{1}, int64_t{5000}, int64_t{1} << 30}) {
+    for (const MergeAlgorithm algorithm : kMergeAlgorithms) {
+      Check({{{4987, 4986}, {4096, 4095}, {9, 8}},
+             {9091},
+             Distribution::kZipf,
+             Order::kAscending,
+             3,
+             tile_bytes,
+             algorithm});
+    }
+  }
+}
+
+// Keys 99, 100, 199 and 200 are at the ends of parts.
+TEST_P(ShardedArrays, TellTheFirstKeyThatIsOutOfOrder) {
+  const Case test{{{100, 100, 100}, {80, 0, 80}}, {153, 153}, Distribution::kSorted, Order::kAscending, 0, 200};
+  const std::vector<Bytes> sorted = MakeArrays(test);
+  for (size_t array = 0; array < sorted.size(); ++array) {
+    for (int64_t i = 1; i < Sum(test.arrays[array]); ++i) {
+      std::vector<Bytes> keys = sorted;
+      const auto swap = [&](Bytes& of, int64_t a, int64_t b) {
+        std::swap_ranges(of.begin() + a * key_bytes(), of.begin() + (a + 1) * key_bytes(),
+                         of.begin() + b * key_bytes());
+      };
+      swap(keys[array], i - 1, i);
+      if (i % 2 == 0) swap(keys[1], 10, 150);
+      std::optional<std::pair<size_t, int64_t>> expected;
+      for (size_t j = 0; j < keys.size() && !expected; ++j) {
+        if (const auto found = FirstUnsorted(GetParam(), test.order, keys[j])) expected = {j, *found};
+      }
+      const Merged merged = Merge(test, keys, {});
+      EXPECT_EQ(merged.disorder, expected) << "array " << array << " key " << i;
+      EXPECT_EQ(merged.in_order, !expected.has_value());
+    }
+  }
+}
+
+TEST_P(ShardedArrays, KeepAllRowsWhereTheyAreOutOfOrder) {
+  for (const bool check_sorted : {false, true}) {
+    Case test{{{2000, 2000, 1999}, {1000, 999, 999}}, {2333, 2332}};
+    test.check_sorted = test.wrong_cuts = check_sorted;
+    std::vector<Bytes> keys;
+    Bytes all;
+    for (const std::vector<int64_t>& parts : test.arrays) {
+      keys.push_back(MakeKeys(GetParam(), Distribution::kUniform, Sum(parts), keys.size() + 7));
+      all.insert(all.end(), keys.back().begin(), keys.back().end());
+    }
+    const Merged merged = Merge(test, keys, {});
+    EXPECT_EQ(merged.in_order, !check_sorted);
+    // By their bits, because floats of different bits may be equal.
+    constexpr KeyType kBits[] = {KeyType::kUint8, KeyType::kUint16, KeyType::kUint32, KeyType::kUint64};
+    const auto in_order = [&](const Bytes& of) {
+      const KeyType* const bits = std::find_if(std::begin(kBits), std::end(kBits),
+                                               [this](KeyType type) { return KeyBytes(type) == key_bytes(); });
+      return Gather(of, key_bytes(), StableOrder(*bits, Order::kAscending, of));
+    };
+    EXPECT_TRUE(in_order(merged.keys) == in_order(all));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(AllTypes, ShardedArrays, ::testing::ValuesIn(kAllKeyTypes), TypeParamName);
 
 }  // namespace
 }  // namespace corank::testing
