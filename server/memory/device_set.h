@@ -32,6 +32,7 @@ class DeviceSet {
   Engine& host() const;
 
   static constexpr uint64_t Only(int device) { return uint64_t{1} << device; }
+  static int Count(uint64_t devices) { return __builtin_popcountll(devices); }
   uint64_t all() const { return all_; }
   /// Devices that are not lost.
   uint64_t live() const { return live_.load(std::memory_order_acquire); }

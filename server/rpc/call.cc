@@ -132,6 +132,7 @@ absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask() {
   CORANK_ASSIGN_OR_RETURN(std::unique_ptr<Operation> operation, ValidateRequest(environment_.limits, places));
   CORANK_RETURN_IF_ERROR(places.CheckSharded(operation->shared_arrays() > 0));
   CORANK_RETURN_IF_ERROR(places.ReserveKept());
+  CORANK_RETURN_IF_ERROR(operation->CheckShards(DeviceSet::Count(places.shard_devices())));
   validated_ = environment_.clock->Now();
   record_[Stage::kValidate] = Nanoseconds(arrival_, validated_);
   const Extent extent{request.bytes, places.placed_bytes(), places.all_inline()};

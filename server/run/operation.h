@@ -93,6 +93,11 @@ class Operation {
   /// operation that does it on those.
   virtual int64_t shared_arrays() const { return 0; }
   virtual std::unique_ptr<Operation> Sharded(uint64_t devices) const;
+  /// INVALID_ARGUMENT: an array or a result is sharded, over so many devices that they cannot do it together.
+  virtual absl::Status CheckShards(int devices) const {
+    static_cast<void>(devices);
+    return absl::OkStatus();
+  }
   /// Bytes of its inputs and results, wherever they are, with results that it writes more than once counted as often; 0
   /// if unknown before the inputs arrive.
   virtual int64_t work_bytes() const { return 0; }

@@ -36,8 +36,9 @@ class ShardedOperation : public Operation {
 
   /// Enqueues the work. The streams of the parts have begun; `results` have device memory only where they are sharded.
   virtual absl::Status Enqueue(Lane& lane, std::vector<ShardResult> results) = 0;
-  /// After the streams have finished: adds what the work found. Returns false if one device must do it instead.
-  virtual bool Conclude(Outcome& outcome) const = 0;
+  /// After the streams have finished: adds what the work found. Returns false if one device must do it instead, or the
+  /// caller's error.
+  virtual absl::StatusOr<bool> Conclude(Outcome& outcome) const = 0;
 
   int shards() const { return static_cast<int>(devices_.size()); }
   int64_t result_count() const { return whole_->results().front().count; }

@@ -424,7 +424,19 @@ TEST_P(ClientOnServer, RegionsAndKeptArraysStayWhereTheyAre) {
   ASSERT_TRUE(client_.Sort(sort, unary).ok());
   EXPECT_EQ(client_.ListArrays()->arrays[1].shards, 1);
   EXPECT_TRUE(*ToVector<uint32_t>(*client_.Fetch("sorted")) == expected);
-  for (const char* name : {"kept", "sorted"}) {
+  const auto sharded = client_.StoreSharded("again", ViewOf(expected));
+  ASSERT_TRUE(sharded.ok()) << sharded.status();
+  MergeRequest merge;
+  merge.keys = {sharded->view(), ViewOf(expected)};
+  merge.keys_output = Stored("merged");
+  merge.keys_output.sharded = true;
+  const auto merged = client_.Merge(merge, unary);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  std::vector<uint32_t> twice = expected;
+  twice.insert(twice.end(), expected.begin(), expected.end());
+  std::sort(twice.begin(), twice.end());
+  EXPECT_TRUE(*ToVector<uint32_t>(*client_.Fetch("merged")) == twice);
+  for (const char* name : {"again", "kept", "merged", "sorted"}) {
     EXPECT_TRUE(corank::testing::Eventually([&] { return client_.DeleteArray(name).ok(); })) << name;
   }
 }

@@ -242,7 +242,7 @@ def test_chain_of_operators(placed: corank.Client, needs: Needs) -> None:
     history.delete()
 
 
-def test_sharded_arrays_are_sorted_and_come_back(placed: corank.Client, needs: Needs) -> None:
+def test_sharded_arrays_are_sorted_and_merged_and_come_back(placed: corank.Client, needs: Needs) -> None:
     needs("stored")
     kept = placed.store("keys", KEYS, sharded=True)
     assert kept.sharded
@@ -257,7 +257,16 @@ def test_sharded_arrays_are_sorted_and_come_back(placed: corank.Client, needs: N
     same(placed.sort(kept, place="inline"), (ORDERED,))
     same(placed.sort(kept, limit=10, place="inline"), (ORDERED[:10],))
     assert [each.sharded for each in placed.arrays().arrays] == [True, True, True, True]
-    for refused in (lambda: placed.merge([kept, KEYS]), lambda: placed.search(kept, [1]), lambda: placed.group(kept)):
+    both = np.sort(np.concatenate([ORDERED, ORDERED[::3]]))
+    third = placed.store("third", ORDERED[::3], sharded=True)
+    merged = placed.merge([ordered, third], keep=corank.Sharded("merged"))
+    assert merged.sharded
+    same(merged.fetch(), (both,))
+    same(placed.merge([ordered, third], place="inline"), (both,))
+    same(placed.merge([ordered, ORDERED[::3]], keep=corank.Sharded("merged"), place="inline").fetch(), (both,))
+    with pytest.raises(corank.InvalidArgument, match="not sorted"):
+        placed.merge([ordered, kept], place="inline")
+    for refused in (lambda: placed.search(kept, [1]), lambda: placed.group(kept)):
         with pytest.raises(corank.InvalidArgument, match="sharded"):
             refused()
     for each in placed.arrays().arrays:

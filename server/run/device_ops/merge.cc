@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/wire_enums.h"
+#include "server/base/errors.h"
 #include "server/run/device_ops/sharded_merge.h"
 #include "server/run/external_merge.h"
 
@@ -38,6 +39,14 @@ int64_t MergeOperation::shared_arrays() const {
 
 std::unique_ptr<Operation> MergeOperation::Sharded(uint64_t devices) const {
   return std::make_unique<ShardedMergeOperation>(spec_, devices);
+}
+
+absl::Status MergeOperation::CheckShards(int devices) const {
+  const auto arrays = static_cast<int64_t>(spec_.keys.size());
+  if (arrays * devices <= ShardedMergeOperation::kMaxRuns) return absl::OkStatus();
+  return TooLargeField("keys", absl::StrCat("a merge takes at most ", ShardedMergeOperation::kMaxRuns,
+                                            " parts of sharded arrays, but ", arrays, " arrays on ", devices,
+                                            " devices have ", arrays * devices, "; merge some of them first"));
 }
 
 bool MergeOperation::is_light() const {

@@ -29,6 +29,7 @@ class MergeOperation final : public PhasedOperation {
   std::unique_ptr<const ExternalWork> external() const override;
   int64_t shared_arrays() const override;
   std::unique_ptr<Operation> Sharded(uint64_t devices) const override;
+  absl::Status CheckShards(int devices) const override;
   int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(args_); }
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.Merge(args_, report); }
   void Collect(const OperatorReport& report, Outcome& outcome) const override;

@@ -13,10 +13,17 @@
 namespace corank {
 
 /// Each device takes the pieces of all arrays that make its part of the result, over its own bus, in tiles: one is
-/// copied in while another is merged and a third is copied out.
+/// copied in while another is merged and a third is copied out. If an array or a result is sharded, each device first
+/// takes an equal part of each array that is not, and the devices exchange the pieces.
 class ShardedMergeOperation final : public ShardedOperation {
  public:
-  /// Whether the merge can run on several devices: its arrays and results are in host memory, and apart.
+  /// The most sorted runs, one for each part of each array, if one of them or of the results is sharded.
+  static constexpr int kMaxRuns = ShardedMerge::kMaxRuns;
+
+  /// Whether an array or a result is sharded.
+  static bool AnyIsSharded(const MergeOperation::Spec& merge);
+  /// Whether the merge can run on several devices: its arrays and results are sharded or in host memory. If none is
+  /// sharded, the results must lie apart from the arrays.
   static bool Takes(const MergeOperation::Spec& merge);
 
   ShardedMergeOperation(MergeOperation::Spec merge, uint64_t devices);
@@ -26,11 +33,15 @@ class ShardedMergeOperation final : public ShardedOperation {
 
  private:
   absl::Status Enqueue(Lane& lane, std::vector<ShardResult> results) override;
-  bool Conclude(Outcome& outcome) const override;
+  absl::StatusOr<bool> Conclude(Outcome& outcome) const override;
 
   ShardedMerge::Options MergeOptions() const;
+  int runs() const { return static_cast<int>(spec_.keys.size()) * (is_on_host_ ? 1 : shards()); }
+  std::vector<ShardedMerge::Run> RunsOnHost() const;
+  absl::StatusOr<std::vector<ShardedMerge::Run>> RunsOnDevices(const std::vector<ShardResult>& results) const;
 
   const MergeOperation::Spec spec_;
+  const bool is_on_host_;
   std::unique_ptr<ShardedMerge> merge_;  // of the last run
 };
 

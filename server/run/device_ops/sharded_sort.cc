@@ -109,7 +109,7 @@ absl::Status ShardedSortOperation::Enqueue(Lane& lane, std::vector<ShardResult> 
   return sort_->MergePieces();
 }
 
-bool ShardedSortOperation::Conclude(Outcome& outcome) const {
+absl::StatusOr<bool> ShardedSortOperation::Conclude(Outcome& outcome) const {
   outcome.sort_algorithm = ToWire(sort_ == nullptr ? SortAlgorithm::kCopy : sort_->report(0).sort_algorithm);
   return true;
 }

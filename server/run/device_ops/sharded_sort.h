@@ -26,7 +26,7 @@ class ShardedSortOperation final : public ShardedOperation {
 
  private:
   absl::Status Enqueue(Lane& lane, std::vector<ShardResult> results) override;
-  bool Conclude(Outcome& outcome) const override;
+  absl::StatusOr<bool> Conclude(Outcome& outcome) const override;
 
   ShardedSort::Options SortOptions() const;
   absl::StatusOr<std::vector<Shard>> CopyIn(std::vector<ShardResult> results) const;

@@ -265,7 +265,7 @@ class Client(ArrayOperators, TableOperators, options=CallOptions, result="NDArra
             expires: seconds without use after which the server forgets the array, more than 0, rounded up to whole
                 ones; None: the server's default.
             sharded: whether the server divides the array among its GPUs, so that it may be larger than the memory of
-                one. Only fetch, delete and sort take such an array.
+                one. Only fetch, delete, sort and merge take such an array.
             dtype: read the elements' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             **options: see CallOptions.
 
