@@ -136,15 +136,19 @@ def nullable(numbers: Keys, seed: int) -> corank.Nullable:
 @by_every_way
 @pytest.mark.parametrize("limit", [None, 12_345])
 def test_columns(small_server: LocalServer, small: corank.Client, way: Way, limit: int | None) -> None:
-    """Three columns with many ties, nulls and NaNs, compared with NumPy's lexsort of ranks."""
+    """Three columns with many ties, nulls and NaNs, compared with NumPy's lexsort of ranks.
+
+    Their rows take more than 32 MiB, from which on the server works in pieces on arrays in shared memory.
+    """
     rows = 1_300_003
     rng = np.random.default_rng(17)
-    few, tags = rng.integers(-3, 4, rows, dtype=np.int16), rng.integers(0, 3, (rows, 2), dtype=np.uint8)
+    few, tags = rng.integers(-3, 4, rows, dtype=np.int16), np.ones((rows, 24), np.uint8)
+    tags[:, 0], tags[:, 23] = rng.integers(0, 3, (2, rows))
     floats = rng.integers(0, 9, rows).astype(np.float32)
     floats[floats == 8] = np.nan
     first, last = nullable(few, 1), nullable(floats, 2)
-    columns: list[Any] = [first, tags.view("S2")[:, 0], last]
-    of_tags = 256 * tags[:, 0].astype(np.int64) + tags[:, 1]
+    columns: list[Any] = [first, tags.view("S24")[:, 0], last]
+    of_tags = 256 * tags[:, 0].astype(np.int64) + tags[:, 23]
     of_first = np.where(first.mask, 100, -few.astype(np.int64))  # descending, nulls last
     of_last = np.where(last.mask, 100, np.where(np.isnan(floats), 50, floats)).astype(np.int64)
     order = np.lexsort((of_last, of_tags, of_first))[:limit]
