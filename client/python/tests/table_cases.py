@@ -26,6 +26,7 @@ TYPES = [
     pa.timestamp("us"),
     pa.timestamp("ns", "UTC"),
     pa.date32(),
+    pa.date64(),
     pa.time32("s"),
     pa.time64("ns"),
     pa.duration("ms"),
@@ -37,10 +38,13 @@ TYPES = [
     pa.large_string(),
     pa.string_view(),
     pa.binary(),
+    pa.large_binary(),
+    pa.binary_view(),
     pa.binary(5),
     pa.dictionary(pa.int8(), pa.string()),
     pa.dictionary(pa.int32(), pa.int64()),
 ]
+RUNS = [pa.run_end_encoded(pa.int32(), pa.string()), pa.run_end_encoded(pa.int16(), pa.float64())]
 OF_POLARS = [type_ for type_ in TYPES if type_ not in (pa.float16(), pa.binary(5), pa.decimal256(70, 5))]
 OF_POLARS.remove(pa.dictionary(pa.int32(), pa.int64()))
 OF_PANDAS = [type_ for type_ in OF_POLARS if not pa.types.is_time64(type_)]
@@ -81,12 +85,19 @@ def _is_text(type_: Any) -> bool:
     return bool(types.is_string(type_) or types.is_large_string(type_) or types.is_string_view(type_))
 
 
+def _is_bytes(type_: Any) -> bool:
+    types = pa.types
+    return bool(types.is_binary(type_) or types.is_large_binary(type_) or types.is_binary_view(type_))
+
+
 def column(rng: np.random.Generator, type_: Any, count: int, nulls: bool) -> Any:
     """Values with many ties, the extremes of the type, and NaN and both zeros of floats."""
     few = bool(rng.integers(2))
     out: list[Any]
     if pa.types.is_dictionary(type_):
         return column(rng, type_.value_type, count, nulls).dictionary_encode().cast(type_)
+    if pa.types.is_run_end_encoded(type_):
+        return pc.run_end_encode(column(rng, type_.value_type, count, nulls), type_.run_end_type)
     if pa.types.is_decimal(type_):
         digits = [int(rng.integers(1, 3 if few else type_.precision + 1)) for _ in range(count)]
         numbers = [int("".join(map(str, rng.integers(0, 10, size)))) * int(rng.choice([-1, 1])) for size in digits]
@@ -95,10 +106,10 @@ def column(rng: np.random.Generator, type_: Any, count: int, nulls: bool) -> Any
             out = [decimal.Decimal(number).scaleb(-type_.scale) for number in numbers]
     elif pa.types.is_fixed_size_binary(type_):
         out = [bytes(rng.integers(0, 3 if few else 256, 5).astype(np.uint8)) for _ in range(count)]
-    elif pa.types.is_binary(type_) or _is_text(type_):
+    elif _is_bytes(type_) or _is_text(type_):
         words = WORDS if few else [f"{chosen}{rng.integers(10**6)}" for chosen in rng.choice(WORDS, 50)]
         out = [str(word) for word in rng.choice(np.array(words, object), count)]
-        out = [word.encode() for word in out] if pa.types.is_binary(type_) else out
+        out = [word.encode() for word in out] if _is_bytes(type_) else out
     elif pa.types.is_boolean(type_):
         out = [bool(each) for each in rng.integers(0, 2, count)]
     elif pa.types.is_floating(type_):
@@ -106,7 +117,7 @@ def column(rng: np.random.Generator, type_: Any, count: int, nulls: bool) -> Any
         floats = np.where(rng.random(count) < 0.5, rng.choice(special, count), rng.normal(size=count))
         with np.errstate(over="ignore"):
             return with_nulls(rng, pa.array(floats.astype(type_.to_pandas_dtype()), type_), nulls)
-    elif pa.types.is_date32(type_):
+    elif pa.types.is_date32(type_) or pa.types.is_date64(type_):
         out = [datetime.date(1960, 1, 1) + datetime.timedelta(int(day)) for day in rng.integers(0, 30_000, count)]
     elif pa.types.is_time32(type_):
         out = [int(each) for each in rng.integers(0, 86_400, count)]
@@ -149,6 +160,10 @@ def plain(column: Any) -> Any:
         return plain(column.cast(type_.value_type))
     if pa.types.is_string_view(type_):
         return column.cast(pa.large_string())
+    if pa.types.is_binary_view(type_):
+        return column.cast(pa.large_binary())
+    if pa.types.is_run_end_encoded(type_):
+        return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type_.value_type)
     if pa.types.is_decimal(type_) and type_.bit_width < 128:
         return column.cast(pa.decimal128(38, type_.scale))
     return column.cast(pa.float32()) if pa.types.is_float16(type_) else column

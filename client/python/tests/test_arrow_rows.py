@@ -61,3 +61,13 @@ def test_strings_beyond_narrow_offsets_come_in_pieces(type_: Any, monkeypatch: p
     assert taken.to_pylist() == words.to_pylist()[::-1]
     monkeypatch.setattr(arrow_rows, "NARROW_BYTES", 1000)  # enough for the column, not for what is taken
     assert arrow_rows.take_column(given, np.zeros(500, np.intp)).num_chunks > 1
+
+
+def test_dictionaries_that_exceed_their_indices_get_wider_ones() -> None:
+    narrow = pa.dictionary(pa.int8(), pa.string())
+    chunks = [pa.array([f"{name}{at}" for at in range(100)]).dictionary_encode().cast(narrow) for name in "ab"]
+    table = pa.table({"c": pa.chunked_array(chunks), "n": range(200)}, metadata={"of": "me"})
+    taken = arrow_rows.take_rows(table, np.array([199, 0]))
+    assert taken["c"].to_pylist() == ["b99", "a0"]
+    assert taken.schema == pa.schema([("c", pa.dictionary(pa.int32(), pa.string())), ("n", pa.int64())])
+    assert taken.schema.metadata == {b"of": b"me"}

@@ -188,7 +188,7 @@ WRONG: list[tuple[bytes, str]] = [
     (command("join_by", on="day"), "left, right: one call streams one table; put the other first (DoPut), and name"),
     (command("join_by", on="x", right="sales"), "on: no column 'x'"),
     (command("join_by", right="sales"), "on: missing; give on=, or left_on= and right_on="),
-    (command("join_by", on="day", right="sales", how="outer"), "how: 'outer' is none of 'inner', "),
+    (command("join_by", on="day", right="sales", how="outer"), "how: 'outer' is called 'full' here"),
     (command("join_by", on="day", right="sales", suffix=""), "suffix: both sides have a column 'city'; choose another"),
     (command("group_by", keys="day", agg=[1]), 'agg: is no object, such as {"total": ["amount", "sum"], "rows": '),
     (command("group_by", keys="day", agg={"x": "sum"}), "agg: x: 'sum' is neither 'count' nor a pair"),

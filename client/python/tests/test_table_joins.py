@@ -155,6 +155,23 @@ def test_dictionaries_join_by_their_values(any_client: corank.Client) -> None:
     assert any_client.join_by(enums[0], enums[1], "k")["k"].to_list() == ["a"]
 
 
+def test_columns_of_objects_stay_so(any_client: corank.Client) -> None:
+    pandas = pytest.importorskip("pandas")
+    words = pandas.Series(["b", None, "a"], dtype=object)
+    frame, other = pandas.DataFrame({"k": words, "w": words}), pandas.DataFrame({"k": words[2:], "z": words[:1]})
+    for how in HOWS[:4]:
+        found = any_client.join_by(frame, other, "k", how=how)  # type: ignore[arg-type]
+        assert {str(dtype) for dtype in found.dtypes} == {"object"}, how
+
+
+def test_null_in_a_dictionary_is_null(any_client: corank.Client) -> None:
+    indices = pa.array([0, 1, 1, 0], pa.int8())
+    table = pa.table({"k": pa.DictionaryArray.from_arrays(indices, pa.array(["a", None])), "v": [1, 2, 3, 4]})
+    assert any_client.join_by(table, table, "k")["v"].to_pylist() == [1, 1, 4, 4]
+    assert any_client.group_by(table, "k", drop_nulls=True).agg(n="count")["n"].to_pylist() == [2]
+    assert any_client.group_by(table, "k").agg(n="count")["n"].to_pylist() == [2, 2]
+
+
 def test_keys_of_two_widths_join(any_client: corank.Client) -> None:
     left, right = pa.table({"k": pa.array([1, 300], pa.int16())}), pa.table({"k": [300, 2**40], "r": [1, 2]})
     assert any_client.join_by(left, right, "k").to_pydict() == {"k": [300], "r": [1]}
@@ -186,7 +203,17 @@ def test_wrong_joins_say_what_to_change(any_client: corank.Client) -> None:
     left, right = pa.table({"k": [1], "x": [1], "x_right": [1]}), pa.table({"k": [1], "x": ["a"]})
     join_by: Any = any_client.join_by
     wrong: list[tuple[Any, type[Exception], str]] = [
-        (lambda: join_by(left, right, "k", how="outer"), corank.InvalidArgument, "^how: 'outer' is none of 'inner', "),
+        (lambda: join_by(left, right, "k", how="cross"), corank.InvalidArgument, "^how: 'cross' is none of 'inner', "),
+        (
+            lambda: join_by(left, right, "k", how=["left"]),
+            corank.InvalidArgument,
+            "^how: .'left'. is none of 'inner', ",
+        ),
+        (
+            lambda: join_by(left, right, "k", how="outer"),
+            corank.InvalidArgument,
+            "^how: 'outer' is called 'full' here$",
+        ),
         (lambda: join_by(left, right), corank.InvalidArgument, "^on: missing; give on=, or left_on= and right_on=$"),
         (lambda: join_by(left, right, "k", left_on="k"), corank.InvalidArgument, "^on: is for both sides; give either"),
         (

@@ -14,7 +14,7 @@ import corank.aio
 pa = pytest.importorskip("pyarrow")
 pc = pytest.importorskip("pyarrow.compute")
 
-from table_cases import TYPES, column, plain  # noqa: E402
+from table_cases import RUNS, TYPES, column, plain  # noqa: E402
 
 
 def every_operator(client: corank.Client, table: Any, key: str, number: str) -> Any:
@@ -30,7 +30,7 @@ def every_operator(client: corank.Client, table: Any, key: str, number: str) -> 
     return ordered
 
 
-@pytest.mark.parametrize("type_", TYPES, ids=str)
+@pytest.mark.parametrize("type_", [*TYPES, *RUNS], ids=str)
 def test_arrow(any_client: corank.Client, type_: Any) -> None:
     rng = np.random.default_rng(1)
     table = pa.table({"k": column(rng, type_, 200, True), "v": np.arange(200)})

@@ -28,8 +28,8 @@ def of_pandas(table: Any, backend: str) -> Any:
     """A frame of pandas of NumPy's types, of its own nullable ones, or of Arrow's, with labels that are no numbers."""
     pandas = pytest.importorskip("pandas")
     table = table.unify_dictionaries()
-    views = {field.name: pa.large_string() for field in table.schema if pa.types.is_string_view(field.type)}
-    for name, type_ in views.items():
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    for name, type_ in ((field.name, views[field.type]) for field in table.schema if field.type in views):
         at = table.schema.get_field_index(name)
         table = table.set_column(at, name, table[name].cast(type_))
     frame = table.to_pandas(types_mapper=pandas.ArrowDtype if backend == "arrow" else None)
@@ -202,6 +202,21 @@ def test_merge_names_the_table_that_is_not_sorted_or_differs(any_client: corank.
         any_client.merge_by([], "k")
 
 
+def test_categories_in_other_orders_do_not_merge(any_client: corank.Client) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    orders = [["S", "M"], ["M", "S"]]
+    frames = [pandas.DataFrame({"k": pandas.Categorical(each, categories=each, ordered=True)}) for each in orders]
+    with pytest.raises(
+        corank.InvalidArgument, match=r"^tables\[1\]: the categories of 'k' are not those of tables\[0\]"
+    ):
+        any_client.merge_by(frames, "k")
+    with pytest.raises(corank.InvalidArgument, match=r"^tables\[1\]: the categories of 'k' are not those"):
+        any_client.merge_by([frames[0], frames[0].astype(str)], "k")
+    enums = [polars.DataFrame({"k": polars.Series(each, dtype=polars.Enum(each))}) for each in orders]
+    with pytest.raises(corank.InvalidArgument, match=r"^tables: their columns differ: "):
+        any_client.merge_by(enums, "k")
+
+
 def test_tables_merge_whose_dictionaries_and_widths_differ(any_client: corank.Client) -> None:
     first = pa.table({"k": pa.array(["a", "c"]).dictionary_encode()})
     second = pa.table({"k": pa.array(["b", "d"]).dictionary_encode()})
@@ -233,6 +248,37 @@ def test_streams_of_arrow_become_tables_and_batches_stay_batches(any_client: cor
     assert merged.column("k").to_pylist() == [1, 1, 2, 2, None, None]
 
 
+@pytest.mark.parametrize("count", [16, 17, 40])
+def test_any_number_of_keys_sorts_joins_and_groups(any_client: corank.Client, count: int) -> None:
+    rng = np.random.default_rng(count)
+    names = [f"k{at}" for at in range(count)]
+    types = [pa.bool_(), pa.int8(), pa.string(), pa.decimal128(20, 2)]
+    pool = pa.table({n: column(rng, types[at % 4 if count > 17 else 1], 9, True) for at, n in enumerate(names)})
+    # The rows differ in the last keys only, so that all of them count.
+    pool = pool.set_column(0, "k0", pool["k0"].take(pa.array([0] * 9))).append_column("row", pa.array(range(9)))
+    table = take_rows(pool, rng.integers(0, 9, 200))
+    descending = [bool(each) for each in rng.integers(0, 2, count)]
+    rows = expected(table, names, descending, "last")
+    assert any_client.argsort_by(table, names, descending=descending).tolist() == rows.tolist()
+    top = any_client.argsort_by(table, names, descending=descending, limit=20)
+    assert top.tolist() == rows[:20].tolist()
+    joined = any_client.join_by(table, pool, names, nulls_equal=True)
+    assert joined["row"].equals(joined["row_right"])
+    assert joined.num_rows == 200
+    groups = any_client.group_by(table, names).agg(one=("row", "min"), other=("row", "max"))
+    assert groups["one"].equals(groups["other"])
+
+
+def test_sparse_columns_sort_join_and_group(any_client: corank.Client) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"k": pandas.arrays.SparseArray([0.0, np.nan, 2.0, 0.0]), "v": [1, 2, 3, 4]})
+    pandas.testing.assert_frame_equal(any_client.sort_by(frame, "k"), frame.sort_values("k", kind="stable"))
+    found = any_client.group_by(frame, "k").agg(total=("v", "sum"), low=("k", "min"))
+    assert found["total"].tolist() == [5, 3]
+    assert found["low"].tolist() == [0.0, 2.0]
+    assert any_client.join_by(frame, frame, "k")["v_right"].tolist() == [1, 4, 2, 3, 1, 4]
+
+
 def test_ordered_categories_sort_in_their_order(any_client: corank.Client) -> None:
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     sizes, order = ["S", "L", None, "M", "S"], ["S", "M", "L"]
@@ -240,6 +286,11 @@ def test_ordered_categories_sort_in_their_order(any_client: corank.Client) -> No
     pandas.testing.assert_frame_equal(any_client.sort_by(frame, "k"), frame.sort_values("k", kind="stable"))
     enum = polars.DataFrame({"k": polars.Series(sizes, dtype=polars.Enum(order))})
     assert any_client.sort_by(enum, "k").equals(enum.sort("k", maintain_order=True))
+    ordered = any_client.sort_by(frame, "k")
+    pandas.testing.assert_frame_equal(
+        any_client.merge_by([ordered, ordered], "k"),
+        pandas.concat([ordered, ordered]).sort_values("k", kind="stable"),
+    )
     texts = polars.DataFrame({"k": polars.Series(sizes, dtype=polars.Categorical)})
     assert any_client.sort_by(texts, "k")["k"].to_list() == [None, "L", "M", "S", "S"]
 

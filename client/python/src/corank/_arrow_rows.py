@@ -32,11 +32,12 @@ def _stand_in(column: Any, count: int) -> Any:
     return None
 
 
-def _decoded(column: Any, type_: Any) -> Any:
+def decoded_runs(column: Any) -> Any:
+    """A column with an element for each row: of a run-end encoded one, its values; any other as it is."""
     if not pa.types.is_run_end_encoded(column.type):
-        return column.cast(type_)
+        return column
     if isinstance(column, pa.ChunkedArray):
-        return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], type_)
+        return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], column.type.value_type)
     return pc.run_end_decode(column)
 
 
@@ -59,17 +60,27 @@ def _restored(taken: Any, type_: Any) -> Any:
 
 
 def take_column(column: Any, rows: NDArray[Any], holes: bool = False) -> Any:
-    """These elements of an array or a chunked array; with `holes`, row -1 is null."""
+    """These elements of an array or a chunked array; with `holes`, row -1 is null.
+
+    Chunks of dictionaries whose values together exceed the indices' type become one with indices of 32 bits.
+    """
     indices = pa.array(rows, mask=rows < 0) if holes else pa.array(rows)
     stand_in = _stand_in(column, len(indices))
-    if stand_in is None:
+    if stand_in is not None:
+        return _restored(decoded_runs(column).cast(stand_in).take(indices), column.type)
+    try:
         return column.take(indices)
-    return _restored(_decoded(column, stand_in).take(indices), column.type)
+    except pa.ArrowInvalid:
+        if not (isinstance(column, pa.ChunkedArray) and pa.types.is_dictionary(column.type)):
+            raise
+        return column.cast(pa.dictionary(pa.int32(), column.type.value_type, column.type.ordered)).take(indices)
 
 
 def take_rows(table: Any, rows: NDArray[Any]) -> Any:
     """These rows of a Table or a RecordBatch."""
-    if all(_stand_in(column, rows.size) is None for column in table.columns):
+    is_plain = all(_stand_in(column, rows.size) is None for column in table.columns)
+    if is_plain and not any(pa.types.is_dictionary(type_) for type_ in table.schema.types):
         return table.take(pa.array(rows))
     columns = [take_column(column, rows) for column in table.columns]
-    return type(table).from_arrays(columns, schema=table.schema)
+    fields = [field.with_type(column.type) for field, column in zip(table.schema, columns)]
+    return type(table).from_arrays(columns, schema=pa.schema(fields, table.schema.metadata))

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from corank._arrow_rows import take_column, take_rows
+from corank._arrow_rows import decoded_runs, take_column, take_rows
 from corank._errors import InvalidArgument
 from corank._key_digits import Nan, Nulls, check_type, held_type
 
@@ -52,6 +52,13 @@ class Library(ABC):
     def key(self, table: Any, name: Any) -> Any:
         """A column as an Arrow array that sorts as the library sorts the column."""
         return self.values(table, name)
+
+    def check_orders(self, tables: Sequence[Any], names: Sequence[Any]) -> None:  # noqa: B027
+        """Refuses tables to merge whose keys are sorted in orders of their own.
+
+        Raises:
+            InvalidArgument: a column of two tables has different categories.
+        """
 
     @abstractmethod
     def select(self, table: Any, names: Sequence[Any]) -> Any:
@@ -104,7 +111,7 @@ class _Arrow(Library):
         return int(table.num_rows)
 
     def values(self, table: Any, name: Any) -> Any:
-        return table.column(name)
+        return decoded_runs(table.column(name))
 
     def select(self, table: Any, names: Sequence[Any]) -> Any:
         return table.select(list(names))
@@ -214,14 +221,29 @@ class _Pandas(Library):
         return list(table.columns)
 
     def values(self, table: Any, name: Any) -> Any:
-        return _arrow_of(name, table[name])
+        column = table[name]
+        is_sparse = isinstance(column.dtype, self._pandas.SparseDtype)
+        return _arrow_of(name, column.sparse.to_dense() if is_sparse else column)
 
     def key(self, table: Any, name: Any) -> Any:
         column = table[name]
         if isinstance(column.dtype, self._pandas.CategoricalDtype):  # pandas sorts it in the order of its categories
             codes = column.cat.codes.to_numpy()
             return pa.array(codes, mask=codes < 0)
-        return _arrow_of(name, column)
+        return self.values(table, name)
+
+    def check_orders(self, tables: Sequence[Any], names: Sequence[Any]) -> None:
+        for name in names:
+            first = tables[0][name].dtype
+            for at, each in enumerate(tables):
+                dtype = each[name].dtype
+                both = isinstance(dtype, self._pandas.CategoricalDtype) + isinstance(
+                    first, self._pandas.CategoricalDtype
+                )
+                if both == 1 or (both == 2 and not dtype.categories.equals(first.categories)):
+                    text = f"tables[{at}]: the categories of {name!r} are not those of tables[0], nor in their order"
+                    text += f"; convert it by astype(tables[0][{name!r}].dtype), and sort again"
+                    raise InvalidArgument(text, field=f"tables[{at}]")
 
     def select(self, table: Any, names: Sequence[Any]) -> Any:
         return table[list(names)]
@@ -243,7 +265,8 @@ class _Pandas(Library):
         has_holes = bool(rows.size and rows.min() < 0)
         if not isinstance(column.dtype, np.dtype):
             return self._pandas.Series(column.array.take(rows, allow_fill=has_holes))
-        return self._pandas.Series(self._pandas.api.extensions.take(column.to_numpy(), rows, allow_fill=has_holes))
+        made = self._pandas.api.extensions.take(column.to_numpy(), rows, allow_fill=has_holes)
+        return self._pandas.Series(made, dtype=made.dtype)  # of objects, which might be taken for strings
 
     def append(self, first: Any, second: Any) -> Any:
         return self._pandas.concat([first, second], ignore_index=True)
@@ -288,7 +311,8 @@ def _arrow_of(name: Any, column: Any) -> Any:
             return pa.array(column.to_numpy())
         return pa.array(column, from_pandas=True)
     except (pa.ArrowException, TypeError) as error:
-        raise TypeError(f"column {name!r} is of {column.dtype}, which Arrow cannot hold: {_line(error)}") from None
+        text = f"column {name!r} is of {column.dtype}, which Arrow cannot hold: {_line(error)}; convert it first"
+        raise TypeError(text) from None
 
 
 def listed(names: Iterable[Any]) -> str:

@@ -149,7 +149,10 @@ def check_type(name: str, type_: Any) -> None:
     types = pa.types
     held = held_type(type_)
     if not (is_number(held) or types.is_decimal(held) or types.is_null(held) or _is_bytes(held)):
-        raise TypeError(f"key: column {name!r} is {type_}; keys are numbers, bools, dates, times, strings and binaries")
+        has_parts = types.is_nested(held)
+        advice = "make columns of its parts" if has_parts else "convert it to one of them"
+        known = "numbers, bools, decimals, dates, times, strings and binaries"
+        raise TypeError(f"key: column {name!r} is {type_}; keys are {known}: {advice}")
 
 
 def is_number(type_: Any) -> bool:

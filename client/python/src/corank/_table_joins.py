@@ -18,6 +18,15 @@ from corank._typed import ArrayOperators
 
 OF_LEFT_ONLY = ("semi", "anti")
 HOWS = ("inner", "left", "right", "full", *OF_LEFT_ONLY)
+_ELSEWHERE = {
+    "outer": "full",
+    "left outer": "left",
+    "right outer": "right",
+    "full outer": "full",
+    "left semi": "semi",
+    "left anti": "anti",
+}
+"""What pandas and pyarrow call these joins."""
 
 
 def null_rows(keys: Any, order: Order) -> Any:
@@ -25,7 +34,8 @@ def null_rows(keys: Any, order: Order) -> Any:
     found: Any = None
     for column in keys.columns:
         is_nan_null = order.nan == "null" and pa.types.is_floating(column.type)
-        if column.null_count == 0 and not is_nan_null:
+        # A dictionary may have null among its values, which null_count leaves out.
+        if column.null_count == 0 and not is_nan_null and not pa.types.is_dictionary(column.type):
             continue
         is_null = np.asarray(column.is_null(nan_is_null=is_nan_null))
         found = is_null if found is None else found | is_null
@@ -110,7 +120,9 @@ def join_by(
         InvalidArgument: it would have more than `most_rows` rows; the server knows before it makes their numbers.
     """
     if how not in HOWS:
-        raise InvalidArgument(f"how: {how!r} is none of {', '.join(map(repr, HOWS))}", field="how")
+        same = _ELSEWHERE.get(how) if isinstance(how, str) else None
+        advice = f"none of {', '.join(map(repr, HOWS))}" if same is None else f"called {same!r} here"
+        raise InvalidArgument(f"how: {how!r} is {advice}", field="how")
     library, left = library_of("left", left)
     other, right = library_of("right", right)
     if other.name != library.name:

@@ -168,6 +168,7 @@ def merged_rows(
             of_keys.append(key_table(library, table, names))
         except TypeError as error:
             raise TypeError(f"tables[{at}]: {error}") from None
+    library.check_orders([table for _, table in found], names)
     order = order_by(library, names, descending, nulls, nan)
     try:
         rows = merge_order(client, of_one_schema("tables", of_keys, names), order, {})

@@ -61,8 +61,8 @@ class TableOperators:
         Args:
             table: a DataFrame of pandas or polars, a Table or RecordBatch of pyarrow, or anything that has
                 `__arrow_c_stream__`.
-            keys: the column or columns to compare, the most significant first: numbers, bools, decimals, dates, times,
-                strings, binaries, and dictionaries of these.
+            keys: the column or columns to compare, the most significant first: any number of numbers, bools, decimals,
+                dates, times, strings, binaries, and dictionaries of these.
             descending: greatest first, in all keys or, as a sequence, in each.
             nulls: "first" or "last", for all keys or, as a sequence, for each, whatever the direction. None: "last" for
                 pandas and pyarrow, "first" for polars.
