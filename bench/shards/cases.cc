@@ -1,40 +1,18 @@
 #include "bench/shards/cases.h"
 
-#include <algorithm>
-#include <cstring>
-#include <functional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "bench/harness/inputs.h"
+#include "bench/shards/arrays.h"
+#include "bench/shards/merge_cases.h"
 #include "kernels/engine/sharded_sort.h"
 
 namespace corank::bench {
 namespace {
-
-using Memory = std::unique_ptr<EngineMemory>;
-
-void OnAllCores(int64_t count, const std::function<void(int64_t begin, int64_t end)>& fill) {
-  const auto threads = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
-  std::vector<std::thread> running;
-  for (int64_t i = 0; i < threads; ++i) {
-    running.emplace_back([&, i] { fill(count * i / threads, count * (i + 1) / threads); });
-  }
-  for (std::thread& thread : running) thread.join();
-}
-
-// One array in host memory, and what a contestant made of it.
-struct Data {
-  int64_t count = 0;
-  int64_t key_bytes = 0;
-  int64_t value_bytes = 0;
-  Memory keys, values;                      // pinned, of the host
-  Memory sorted_keys[2], sorted_values[2];  // of each contestant
-};
 
 // The rows of one device: where they come from and where they go.
 struct Part {
@@ -82,16 +60,10 @@ class Sorter {
       part.first = data_->count * i / shards;
       part.count = data_->count * (i + 1) / shards - part.first;
       absl::Status status;
-      const auto allocate = [&](int64_t bytes, Memory* to) {
-        if (bytes == 0) return;
-        auto memory = engine.AllocateDevice(bytes);
-        status.Update(memory.status());
-        if (memory.ok()) *to = *std::move(memory);
-      };
-      allocate(part.count * data_->key_bytes, &part.keys_in);
-      allocate(part.count * data_->key_bytes, &part.keys_out);
-      allocate(part.count * data_->value_bytes, &part.values_in);
-      allocate(part.count * data_->value_bytes, &part.values_out);
+      AllocateDevice(engine, part.count * data_->key_bytes, &part.keys_in, status);
+      AllocateDevice(engine, part.count * data_->key_bytes, &part.keys_out, status);
+      AllocateDevice(engine, part.count * data_->value_bytes, &part.values_in, status);
+      AllocateDevice(engine, part.count * data_->value_bytes, &part.values_out, status);
       for (std::unique_ptr<EngineStream>* const made : {&part.stream, &part.puller, &part.sender}) {
         auto stream = engine.CreateStream();
         if (!stream.ok()) return stream.status();
@@ -208,7 +180,6 @@ class Sorter {
     if (!on_devices_) status.Update(CopyOut(part));
     return status;
   }
-  static void* PlaceOf(const Memory& memory) { return memory == nullptr ? nullptr : memory->data(); }
 
   const std::shared_ptr<Data> data_;
   const size_t index_;
@@ -222,74 +193,27 @@ class Sorter {
 };
 
 template <typename Bits>
-absl::StatusOr<std::shared_ptr<Data>> MakeData(Distribution distribution, int64_t count, int64_t value_bytes,
-                                               Engine& engine) {
-  auto data = std::make_shared<Data>();
-  data->count = count;
-  data->key_bytes = sizeof(Bits);
-  data->value_bytes = value_bytes;
-  absl::Status status;
-  const auto allocate = [&](int64_t bytes, Memory* to) {
-    if (bytes == 0) return;
-    auto memory = engine.AllocateHost(bytes);
-    status.Update(memory.status());
-    if (memory.ok()) *to = *std::move(memory);
-  };
-  allocate(count * data->key_bytes, &data->keys);
-  allocate(count * value_bytes, &data->values);
-  for (size_t i = 0; i < 2; ++i) {
-    allocate(count * data->key_bytes, &data->sorted_keys[i]);
-    allocate(count * value_bytes, &data->sorted_values[i]);
-  }
-  if (!status.ok()) return status;
+absl::StatusOr<Contest> Prepare(const Row& row, Distribution distribution, int64_t value_bytes, bool on_devices,
+                                const std::vector<Engine*>& engines) {
+  auto made = AllocateData(row.n, sizeof(Bits), value_bytes, *engines.front());
+  if (!made.ok()) return made.status();
+  const std::shared_ptr<Data> data = *made;
   InputSpec spec;
   spec.distribution = distribution;
-  spec.count = count;
+  spec.count = row.n;
   auto* const keys = static_cast<Bits*>(data->keys->data());
-  auto* const values = value_bytes > 0 ? static_cast<uint32_t*>(data->values->data()) : nullptr;
-  OnAllCores(count, [&](int64_t begin, int64_t end) {
+  auto* const values = static_cast<uint32_t*>(PlaceOf(data->values));
+  OnAllCores(row.n, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) keys[i] = InputKey<Bits>(spec, i);
     for (int64_t i = begin; i < end && values != nullptr; ++i) values[i] = static_cast<uint32_t>(i);
   });
-  return data;
-}
-
-template <typename Bits>
-absl::StatusOr<Contest> Prepare(Row row, Distribution distribution, int64_t value_bytes, bool on_devices,
-                                const std::vector<Engine*>& engines) {
-  auto made = MakeData<Bits>(distribution, row.n, value_bytes, *engines.front());
-  if (!made.ok()) return made.status();
-  const std::shared_ptr<Data> data = *made;
-  constexpr KeyType kType = sizeof(Bits) == 4 ? KeyType::kUint32 : KeyType::kUint64;
-  Contest contest;
-  const auto add = [&](const std::string& name, const std::vector<Engine*>& on) {
-    auto sorter = std::make_shared<Sorter>(data, contest.contestants.size(), kType, on, on_devices);
-    contest.contestants.push_back({name, [sorter] { return sorter->Run(); }});
-  };
-  add("all devices", engines);
-  add("one device", {engines.front()});
-  contest.check = [data] {
-    const auto same = [&](const Memory(&of)[2], int64_t bytes) {
-      return of[0] == nullptr ||
-             std::memcmp(of[0]->data(), of[1]->data(), static_cast<size_t>(data->count * bytes)) == 0;
-    };
-    if (!same(data->sorted_keys, data->key_bytes) || !same(data->sorted_values, data->value_bytes)) {
-      return absl::InternalError("the answer is not that of one device");
-    }
-    return absl::OkStatus();
-  };
-  contest.rows = [row, distribution](const std::vector<Summary>& seconds) {
-    Row line = row;
-    line.reference_name = "one device";
-    const double work = static_cast<double>(row.n);
-    line.ours = GigaPerSecond(seconds[0], work);
-    line.reference = GigaPerSecond(seconds[1], work);
-    if (distribution == Distribution::kUniform && row.type == "u32") {
-      line.RequireRatio(row.row == "sort in device memory" ? 1.5 : 1.7);
-    }
-    return std::vector<Row>{line};
-  };
-  return contest;
+  double least_ratio = 0;
+  if (distribution == Distribution::kUniform && row.type == "u32") least_ratio = on_devices ? 1.5 : 1.7;
+  return ContestOf(data, row, least_ratio, engines, [=](size_t index, const std::vector<Engine*>& on) {
+    constexpr KeyType kType = sizeof(Bits) == 4 ? KeyType::kUint32 : KeyType::kUint64;
+    auto sorter = std::make_shared<Sorter>(data, index, kType, on, on_devices);
+    return [sorter] { return sorter->Run(); };
+  });
 }
 
 template <typename Bits>
@@ -319,6 +243,7 @@ void AddShardCases(const ShardsBenchOptions& options, const std::vector<Engine*>
   }
   Add<uint64_t>(Distribution::kUniform, bytes, 0, true, options, engines, cases);
   Add<uint32_t>(Distribution::kUniform, bytes / 2, 4, true, options, engines, cases);
+  AddShardMergeCases(options, engines, cases);
   Add<uint32_t>(Distribution::kUniform, host_bytes, 0, false, options, engines, cases);
   Add<uint32_t>(Distribution::kUniform, host_bytes / 2, 4, false, options, engines, cases);
 }

@@ -93,7 +93,11 @@ def test_kernel_bench_writes_valid_results_with_checked_answers(tmp_path: Path) 
 
 def test_shards_bench_compares_several_devices_with_one(tmp_path: Path) -> None:
     rows = results_of("shards_bench", tmp_path / "shards.json")["rows"]
-    assert {row["row"] for row in rows} == {"sort in device memory", "sort from host memory"}
+    assert {row["row"] for row in rows} == {
+        "merge in device memory",
+        "sort in device memory",
+        "sort from host memory",
+    }
     assert all(row["checked"] and row["details"]["devices"] == 2 for row in rows)
 
 

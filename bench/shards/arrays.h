@@ -1,0 +1,49 @@
+// The arrays of the cases of shards_bench, in host memory.
+#ifndef CORANK_BENCH_SHARDS_ARRAYS_H_
+#define CORANK_BENCH_SHARDS_ARRAYS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bench/harness/contest.h"
+#include "kernels/engine/engine.h"
+
+namespace corank::bench {
+
+using Memory = std::unique_ptr<EngineMemory>;
+
+/// Null stays null.
+inline void* PlaceOf(const Memory& memory) { return memory == nullptr ? nullptr : memory->data(); }
+
+/// Allocates on the engine's device, nothing for 0 bytes. An error goes to `status`.
+void AllocateDevice(Engine& engine, int64_t bytes, Memory* to, absl::Status& status);
+
+void OnAllCores(int64_t count, const std::function<void(int64_t begin, int64_t end)>& fill);
+
+/// Rows, and what two contestants made of them, all in pinned memory.
+struct Data {
+  int64_t count = 0;
+  int64_t key_bytes = 0;
+  int64_t value_bytes = 0;  // 0: no values
+  Memory keys, values;
+  Memory sorted_keys[2], sorted_values[2];  // of each contestant
+};
+
+/// `engine`: of any device. It outlives the data.
+absl::StatusOr<std::shared_ptr<Data>> AllocateData(int64_t count, int64_t key_bytes, int64_t value_bytes,
+                                                   Engine& engine);
+
+/// The contest of all devices with the first one. `make(index, on)`: contestant `index`, on these devices.
+using MakeContestant =
+    std::function<std::function<absl::StatusOr<double>()>(size_t index, const std::vector<Engine*>& on)>;
+/// Its check compares the answers, and its row has them in billions of rows per second. `least_ratio`: 0: no goal.
+Contest ContestOf(const std::shared_ptr<Data>& data, const Row& row, double least_ratio,
+                  const std::vector<Engine*>& engines, const MakeContestant& make);
+
+}  // namespace corank::bench
+
+#endif  // CORANK_BENCH_SHARDS_ARRAYS_H_
