@@ -137,7 +137,7 @@ bench-sizes: build ## time sorts of growing arrays in every place beside np.sort
 bench-tables: build ## time sorts and joins of tables beside polars and pandas
 	@BUILD=$(BUILD) scripts/bench.sh tables
 
-bench-ray: build ## time sorts of Ray data sets beside those of ray.data with each of its strategies
+bench-ray: build ## time sorts, groups and joins of Ray data sets beside those of ray.data
 	@BUILD=$(BUILD) scripts/bench.sh ray
 
 clean: ## remove what was built; .deps stays

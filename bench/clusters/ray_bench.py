@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Times corank.ray.sort beside ray.data.Dataset.sort with each of its strategies, on the same cluster and rows.
+"""Times sorts, groups and joins of corank.ray beside those of ray.data, on the same cluster and rows.
 
     scripts/ray.sh bench/clusters/ray_bench.py --corankd build/bin/corankd --out bench/results/cpu/ray.json
 
-Each row has 100 bytes, as in sort benchmarks: an int64 key, a short string, and a payload. All ways take
-turns; each answer of the first round is checked beside sums and neighbours. The machine's other work shows in the
-spread.
+Each row has 100 bytes, as in sort benchmarks: an int64 key, a short string, and a payload. ray.data sorts with each of
+its strategies, and groups and joins with its default one. Groups have a count, a sum and a maximum. Joins are with
+every fourth row, which has only its key and its number. All ways take turns. Each answer of the first round is checked:
+sorts beside sums and neighbours, groups and joins beside pyarrow's. The machine's other work shows in the spread.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,14 +32,17 @@ import pyarrow as pa
 import ray
 import ray.data
 from corank.testing import LocalServer
+from ray.data.aggregate import Count, Max, Sum
 from ray.data.context import ShuffleStrategy
 
 ROOT = Path(__file__).resolve().parents[2]
 ROW_BYTES = 100
-STRATEGIES = {
+SORTS = {
     "ray.data, pull-based": ShuffleStrategy.SORT_SHUFFLE_PULL_BASED,
     "ray.data, push-based": ShuffleStrategy.SORT_SHUFFLE_PUSH_BASED,
 }
+HASHES = {"ray.data": ShuffleStrategy.SHUFFLE_V2}
+"""Its default."""
 KEYS = {"i64": ["key"], "i32+string": ["group", "name"]}
 
 
@@ -87,11 +92,160 @@ def seconds(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, made
 
 
-def with_ray(ds: Any, keys: list[str], strategy: Any) -> Any:
+def other_side(batch: Any) -> Any:
+    """Every fourth row, for a join by any of the key columns."""
+    kept = batch.take(np.flatnonzero(batch["id"].to_numpy() % 4 == 0))
+    return kept.select(["key", "name", "id"]).rename_columns(["key", "name", "other_id"])
+
+
+def whole(ds: Any, columns: list[str]) -> Any:
+    """These columns of all rows, in one table."""
+    return pa.concat_tables([table.select(columns) for table in ray.get(ds.to_arrow_refs()) if table.num_rows])
+
+
+def check_groups(ds: Any, key: str, wanted: Any) -> None:
+    """Whether the groups are those of pyarrow."""
+    found = whole(ds, wanted.column_names).cast(wanted.schema).sort_by(key)
+    if not found.equals(wanted):
+        raise AssertionError(f"wrong groups of {key}")
+
+
+def pairs_of(ids: Any, other_ids: Any) -> tuple[int, ...]:
+    """Figures that name the pairs of a join in any order."""
+    left, right = ids.to_numpy(), other_ids.to_numpy()
+    return left.size, int(left.sum()), int(right.sum()), int((left ^ right).sum())
+
+
+def check_pairs(ds: Any, key: str, wanted: tuple[int, ...]) -> None:
+    """Whether the pairs are those of pyarrow's join."""
+    found = whole(ds, ["id", "other_id"])
+    if pairs_of(found["id"], found["other_id"]) != wanted:
+        raise AssertionError(f"wrong pairs of {key}")
+
+
+def with_ray(make: Callable[[], Any], strategy: Any) -> Any:
+    """What ray.data makes with one of its strategies."""
     ray.data.DataContext.get_current().shuffle_strategy = strategy
-    ordered = ds.sort(keys)
-    ordered.context.shuffle_strategy = strategy
-    return ordered.materialize()
+    made = make()
+    made.context.shuffle_strategy = strategy
+    return made.materialize()
+
+
+@dataclass(frozen=True)
+class Case:
+    """Work that the benchmark times."""
+
+    row: str
+    type: str
+    shape: str
+    """Of the input, beside its blocks."""
+    ours: Callable[..., Any]
+    """Takes the options that all operations of corank.ray have."""
+    theirs: Callable[[], Any]
+    strategies: dict[str, Any]
+    check: Callable[[Any], None]
+    goal: dict[str, float]
+    """The least ratio with each engine; empty: none."""
+
+
+def cases(ds: Any, blocks: int) -> Iterator[Case]:
+    """All work on a data set."""
+    count = ds.count()
+    for type_, keys in KEYS.items():
+        yield Case(
+            "sort a data set",
+            type_,
+            "uniform",
+            partial(corank.ray.sort, ds, keys),
+            partial(ds.sort, keys),
+            SORTS,
+            partial(check, keys=keys, count=count),
+            {"cpu": 1.5, "cuda": 3},
+        )
+    for type_, key, shape in (("i32", "group", "1,000 groups"), ("string", "name", "hardly a key twice")):
+        aggregates = Count(alias_name="rows"), Sum("id", alias_name="ids"), Max("key", alias_name="most")
+        asked = {"rows": "count", "ids": ("id", "sum"), "most": ("key", "max")}
+        wanted = whole(ds, list({key, "id", "key"})).group_by(key)
+        wanted = wanted.aggregate([([], "count_all"), ("id", "sum"), ("key", "max")]).sort_by(key)
+        yield Case(
+            "group a data set",
+            type_,
+            shape,
+            partial(grouped, ds, key, asked),
+            partial(ds.groupby(key, num_partitions=blocks).aggregate, *aggregates),
+            HASHES,
+            partial(check_groups, key=key, wanted=wanted.rename_columns([key, *asked])),
+            {},
+        )
+    others = ds.map_batches(other_side, batch_format="pyarrow", batch_size=None).materialize()
+    for type_, key in (("i64", "key"), ("string", "name")):
+        right = others.select_columns([key, "other_id"]).materialize()
+        pairs = whole(ds, [key, "id"]).join(whole(right, [key, "other_id"]), key, join_type="inner")
+        yield Case(
+            "join a data set with every fourth row",
+            type_,
+            "hardly a key twice",
+            partial(corank.ray.join, ds, right, key),
+            partial(ds.join, right, "inner", blocks, on=(key,)),
+            HASHES,
+            partial(check_pairs, key=key, wanted=pairs_of(pairs["id"], pairs["other_id"])),
+            {},
+        )
+
+
+def grouped(ds: Any, key: str, asked: dict[str, Any], **options: Any) -> Any:
+    """Groups with corank."""
+    return corank.ray.group_by(ds, key, **options).agg(**asked)
+
+
+def measured(case: Case, rounds: int, server: str) -> tuple[dict[str, list[float]], list[Any]]:
+    """Seconds of each way in each round, and what the tasks of the last round took. The ways take turns."""
+    stages: list[list[Any]] = []
+    ways: dict[str, Callable[[], Any]] = {
+        "corank": partial(case.ours, servers=server, on_stats=stages.append),
+        **{name: partial(with_ray, case.theirs, strategy) for name, strategy in case.strategies.items()},
+    }
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for turn in range(rounds + 1):
+        for name, way in ways.items():
+            took, made = seconds(way)
+            if turn == 0:  # workers start, and servers get their memory
+                case.check(made)
+            else:
+                times[name].append(took)
+            del made
+            print(f"{case.row}, {case.type}: {name}: {took:.2f} s", flush=True)
+    return times, stages[-1]
+
+
+def results(case: Case, count: int, blocks: int, rounds: int, server: str, engine: str) -> Iterator[dict[str, Any]]:
+    """A row for each strategy of ray.data."""
+    times, stages = measured(case, rounds, server)
+    ours = statistics.median(times["corank"])
+    least = case.goal.get("cpu" if engine == "cpu" else "cuda")
+    for name in case.strategies:
+        reference = statistics.median(times[name])
+        yield {
+            "row": case.row,
+            "type": case.type,
+            "n": count,
+            "distribution": f"{case.shape}, {blocks} blocks, rows of {ROW_BYTES} bytes",
+            "ours": ours,
+            "reference": reference,
+            "reference_name": name,
+            "unit": "s",
+            "better": "lower",
+            "ratio": reference / ours,
+            "spread": {
+                "ours": quantiles(times["corank"]),
+                "reference": quantiles(times[name]),
+                "samples": rounds,
+            },
+            "goal": "" if least is None else f"ratio >= {least:g}",
+            "met": None if least is None else reference / ours >= least,
+            "checked": True,
+            "details": stage_details(stages),
+        }
 
 
 def quantiles(times: list[float]) -> list[float]:
@@ -130,6 +284,7 @@ def main() -> int:
     with LocalServer(options.corankd, ["--shared-memory=/corank-"]) as server:
         engine = server.engine
         ray.init(
+            address="local",
             num_cpus=cores,
             object_store_memory=int(options.store_bytes),
             include_dashboard=False,
@@ -140,58 +295,18 @@ def main() -> int:
         size = -(-count // options.blocks)
         ds = ray.data.range(count, override_num_blocks=options.blocks)
         ds = ds.map_batches(rows, batch_size=size, zero_copy_batch=True).materialize()
-        for type_, keys in KEYS.items():
-            stages: list[list[Any]] = []
-            ways: dict[str, Callable[[], Any]] = {
-                "corank": partial(corank.ray.sort, ds, keys, servers=server.address, on_stats=stages.append),
-                **{name: partial(with_ray, ds, keys, strategy) for name, strategy in STRATEGIES.items()},
-            }
-            times: dict[str, list[float]] = {name: [] for name in ways}
-            for turn in range(options.rounds + 1):
-                for name, way in ways.items():
-                    took, made = seconds(way)
-                    if turn == 0:  # workers start, and servers get their memory
-                        check(made, keys, count)
-                    else:
-                        times[name].append(took)
-                    del made
-                    print(f"{type_}: {name}: {took:.2f} s", flush=True)
-            ours = statistics.median(times["corank"])
-            for name in STRATEGIES:
-                reference = statistics.median(times[name])
-                out.append(
-                    {
-                        "row": "sort a data set",
-                        "type": type_,
-                        "n": count,
-                        "distribution": f"uniform, {options.blocks} blocks, rows of {ROW_BYTES} bytes",
-                        "ours": ours,
-                        "reference": reference,
-                        "reference_name": name,
-                        "unit": "s",
-                        "better": "lower",
-                        "ratio": reference / ours,
-                        "spread": {
-                            "ours": quantiles(times["corank"]),
-                            "reference": quantiles(times[name]),
-                            "samples": options.rounds,
-                        },
-                        "goal": "ratio >= 1.5" if engine == "cpu" else "ratio >= 3",
-                        "met": reference / ours >= (1.5 if engine == "cpu" else 3),
-                        "checked": True,
-                        "details": stage_details(stages[-1]),
-                    }
-                )
+        for case in cases(ds, options.blocks):
+            out += results(case, count, options.blocks, options.rounds, server.address, engine)
         ray.shutdown()
     if options.out:
-        results = {
+        report = {
             "machine": f"{engine} engine, {cores} cores, {platform.machine()}, Ray {ray.__version__}",
             "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "commit": commit,
             "command": "make bench-ray",
             "rows": out,
         }
-        Path(options.out).write_text(json.dumps(results, indent=1) + "\n")
+        Path(options.out).write_text(json.dumps(report, indent=1) + "\n")
     return 0
 
 
