@@ -8,12 +8,15 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 import corank
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
+
+from table_cases import TYPES, column, expected  # noqa: E402
 
 from corank import table as cli  # noqa: E402
 
@@ -75,6 +78,19 @@ def test_every_command_prints_csv(folder: pathlib.Path, capfd: pytest.CaptureFix
         assert capfd.readouterr().out.splitlines() == lines
 
 
+@pytest.mark.parametrize("type_", TYPES, ids=str)
+def test_files_hold_every_type_of_key(folder: pathlib.Path, capfd: pytest.CaptureFixture[str], type_: Any) -> None:
+    table = pa.table({"k": column(np.random.default_rng(4), type_, 50, True), "n": range(50)})
+    pq.write_table(table, "in.parquet")
+    rows = [table["n"][int(row)].as_py() for row in expected(table, ["k"], [True], "last")]
+    assert run("sort", "in.parquet", "--by=-k", "-o=out.parquet") == 0
+    assert pq.read_table("out.parquet")["n"].to_pylist() == rows
+    assert run("top", "9", "in.parquet", "--by=k", "--columns=n,k", "-o=out.csv") == 0
+    written = [line.partition(b",")[0] for line in pathlib.Path("out.csv").read_bytes().split(b"\n")]
+    assert written[0] == b'"n"'
+    assert {str(row).encode() for row in rows[:9]} <= set(written), "binaries may hold line ends"
+
+
 def test_merge_takes_sorted_files(folder: pathlib.Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("sort", "sales.parquet", "--by=amount", "-o=sorted.parquet") == 0
     assert run("merge", "sorted.parquet", "sorted.parquet", "--by=amount", "-o=both.tsv") == 0
@@ -93,6 +109,7 @@ def test_a_failure_is_one_line_and_leaves_the_output_as_it_was(
     (folder / "out.csv").write_text("before")
     (folder / "bad.parquet").write_text("this is no Parquet")
     (folder / "data.bin").write_text("x")
+    pq.write_table(pa.table({"k": [1], "parts": [[1]]}), "nested.parquet")
     for arguments, text in [
         (["sort", "missing.csv", "--by=k"], "missing.csv: cannot read it as csv: Failed to open local file"),
         (["sort", "bad.parquet", "--by=k"], "bad.parquet: cannot read it as parquet: "),
@@ -102,6 +119,11 @@ def test_a_failure_is_one_line_and_leaves_the_output_as_it_was(
         (["sort", "sales.parquet", "--by=day", "-o=no/out.csv"], "no/out.csv: cannot write it as csv: No such file"),
         (["sort", "sales.parquet", "--by=day", "--columns=x"], "columns: no column 'x'; the columns are 'day'"),
         (["unique", "sales.parquet", "--by=day", "--columns=x"], "columns: no column 'x'; the columns are 'day'"),
+        (
+            ["sort", "nested.parquet", "--by=k"],
+            "column 'parts' is list<element: int64>, which CSV cannot hold; write a",
+        ),
+        (["sort", "nested.parquet", "--by=parts"], "key: column 'parts' is list<element: int64>; keys are numbers,"),
         (["join", "sales.parquet", "cities.csv", "--on=town"], "on: no column 'town'; the columns are 'day'"),
         (["sort", "sales.parquet", "--by=day", "--limit=-1"], "limit: -1 is less than 0"),
         (["sort", "sales.parquet", "--by=day", "--server=127.0.0.1:1", "--deadline=1"], "Sort: "),

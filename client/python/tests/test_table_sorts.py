@@ -330,6 +330,19 @@ def test_wrong_calls_say_what_to_change(any_client: corank.Client) -> None:
     sort_by: Any = any_client.sort_by
     wrong: list[tuple[Any, type[Exception], str]] = [
         (lambda: sort_by(table, "dya"), corank.InvalidArgument, "^keys: no column 'dya'; did you mean 'day'[?]$"),
+        (lambda: sort_by(table, "DAY"), corank.InvalidArgument, "^keys: no column 'DAY'; did you mean 'day'[?]$"),
+        (
+            lambda: sort_by(table, [("day", "descending")]),
+            corank.InvalidArgument,
+            "; pass 'day', and its direction by descending=$",
+        ),
+        (
+            lambda: sort_by(table, table["day"]),
+            TypeError,
+            "^keys: is of type ChunkedArray; add its values as a column",
+        ),
+        (lambda: sort_by(table, by="day"), TypeError, "takes no option 'by'; did you mean 'keys'"),
+        (lambda: sort_by(table, "day", na_position="last"), TypeError, "'na_position'; did you mean 'nulls'"),
         (lambda: sort_by(table, 7), corank.InvalidArgument, "^keys: no column 7; the columns are 'day', 'amount',"),
         (lambda: sort_by(table, ["day", "day"]), corank.InvalidArgument, "^keys: 'day' is there twice$"),
         (lambda: sort_by(table, []), corank.InvalidArgument, "^keys: is empty; name one column or more$"),
@@ -356,7 +369,10 @@ def test_wrong_calls_say_what_to_change(any_client: corank.Client) -> None:
     polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
     with pytest.raises(TypeError, match=r"^table: is a LazyFrame; pass frame.collect\(\)$"):
         any_client.sort_by(polars.DataFrame({"k": [1]}).lazy(), "k")
-    with pytest.raises(TypeError, match=r"^column 'k' is of object, which Arrow cannot hold: "):
+    for key in (polars.col("k"), polars.Series([1]), [polars.col("k").abs()]):
+        with pytest.raises(TypeError, match=r"^keys: is of type (Expr|Series); add its values as a column, and pass"):
+            sort_by(polars.DataFrame({"k": [1]}), key)
+    with pytest.raises(TypeError, match=r"^column 'k' is of object, which Arrow cannot hold: .*; convert it first$"):
         any_client.sort_by(pandas.DataFrame({"k": [1, "a"]}, dtype=object), "k")
     with pytest.raises(TypeError, match=r"^column 'k' is of Object, which Arrow cannot hold: "):
         any_client.sort_by(polars.DataFrame({"k": polars.Series([object()], dtype=polars.Object)}), "k")

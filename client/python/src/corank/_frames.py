@@ -351,21 +351,34 @@ def library_of(argument: str, table: Any) -> tuple[Library, Any]:
     )
 
 
+def _advice(name: Any, columns: Sequence[Any]) -> str:
+    """What to give in place of a name that no column has."""
+    if isinstance(name, str):
+        texts = [each for each in columns if isinstance(each, str)]
+        same = [each for each in texts if each.casefold() == name.casefold()]
+        close = same or difflib.get_close_matches(name, texts, n=1)
+        if close:
+            return f"did you mean {close[0]!r}?"
+    if isinstance(name, tuple) and len(name) == 2 and name[1] in ("ascending", "descending"):
+        return f"pass {name[0]!r}, and its direction by descending="
+    return f"the columns are {listed(columns)}"
+
+
 def check_columns(argument: str, names: Sequence[Any], columns: Sequence[Any]) -> None:
     """Refuses each name that no column has, or several columns have.
 
     Raises:
         InvalidArgument: a name is of no column, or of several, or is given twice.
+        TypeError: it is an array or an expression.
     """
     for at, name in enumerate(names):
+        is_array = hasattr(name, "__array__") and getattr(name, "ndim", True)
+        if is_array or type(name).__name__ in ("Expr", "Expression"):
+            kind = type(name).__name__
+            raise TypeError(f"{argument}: is of type {kind}; add its values as a column, and pass the column's name")
         found = sum(1 for each in columns if type(each) is type(name) and each == name)
         if found == 0:
-            close = (
-                difflib.get_close_matches(name, [each for each in columns if isinstance(each, str)], n=1)
-                if (isinstance(name, str))
-                else []
-            )
-            advice = f"did you mean {close[0]!r}?" if close else f"the columns are {listed(columns)}"
+            advice = _advice(name, columns)
             raise InvalidArgument(f"{argument}: no column {name!r}; {advice}", field=argument)
         if found > 1:
             raise InvalidArgument(f"{argument}: {found} columns have the name {name!r}; rename them", field=argument)

@@ -58,7 +58,8 @@ def _refuse(field: str, given: Any) -> None:
         raise TypeError(f"{field}: is an open file; load it first, as with np.load(file)")
     if name in _TABLES:
         raise TypeError(
-            f"{field}: is a {name}; pass one column, such as table['name'], or several to sort_columns([...])"
+            f"{field}: is a {name}; pass one column, such as table['name'], several to sort_columns([...]), or the "
+            "table to sort_by"
         )
     if isinstance(given, Mapping):
         raise TypeError(f"{field}: is a {name}; pass an array, such as list(d.values())")

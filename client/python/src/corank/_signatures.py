@@ -36,7 +36,18 @@ def texts(documented: type) -> dict[str, str]:
 
 
 # Options by their names in other libraries. Some of these names resemble another option of ours.
-_OF_OTHERS = {"timeout": "deadline", "reverse": "descending", "kind": "algorithm", "host": "address", "url": "address"}
+_OF_OTHERS = {
+    "timeout": "deadline",
+    "reverse": "descending",
+    "ascending": "descending",
+    "kind": "algorithm",
+    "host": "address",
+    "url": "address",
+    "by": "keys",
+    "na_position": "nulls",
+    "null_placement": "nulls",
+    "n": "k",
+}
 
 
 def unknown_option(function: str, given: str, known: Collection[str], elsewhere: Mapping[str, str]) -> TypeError:

@@ -45,8 +45,8 @@ def reductions(given: Sequence[Any], named: dict[str, Any]) -> list[Reduction]:
     out = []
     for name, what in asked:
         where = f"agg: {name}" if name else "agg"
-        is_pair = isinstance(what, (tuple, list)) and len(what) == 2
-        if not is_pair and what != "count":
+        is_pair = isinstance(what, (tuple, list)) and len(what) == 2 and isinstance(what[1], str)
+        if not is_pair and not (isinstance(what, str) and what == "count"):
             raise TypeError(f"{where}: {what!r} is neither 'count' nor a pair such as ('amount', 'sum')")
         column, function = what if is_pair else (None, "count")
         if function not in FUNCTIONS:

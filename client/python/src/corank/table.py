@@ -66,6 +66,26 @@ def _read(path: str, given: str | None) -> Any:
         raise _Wrong(f"{path}: cannot read it as {format_}: {_line(error)}") from None
 
 
+def _plain(table: Any) -> Any:
+    """The table for CSV: its strings and binaries without views.
+
+    Raises:
+        _Wrong: CSV has no form for a column.
+    """
+    import pyarrow as pa
+    import pyarrow.csv
+
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    fields = [field.with_type(views.get(field.type, field.type)) for field in table.schema]
+    for field in fields:
+        try:
+            pyarrow.csv.write_csv(pa.schema([field]).empty_table(), pa.BufferOutputStream())
+        except pa.ArrowException:
+            text = f"column {field.name!r} is {field.type}, which CSV cannot hold"
+            raise _Wrong(f"{text}; write a .parquet file, or leave the column out by --columns") from None
+    return table.cast(pa.schema(fields))
+
+
 def _write(table: Any, file: BinaryIO, format_: str) -> None:
     import pyarrow.csv
     import pyarrow.parquet
@@ -74,7 +94,7 @@ def _write(table: Any, file: BinaryIO, format_: str) -> None:
         pyarrow.parquet.write_table(table, file)
     else:
         options = pyarrow.csv.WriteOptions(delimiter="\t" if format_ == "tsv" else ",")
-        pyarrow.csv.write_csv(table, file, options)
+        pyarrow.csv.write_csv(_plain(table), file, options)
 
 
 @contextlib.contextmanager
