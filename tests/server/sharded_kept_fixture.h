@@ -118,6 +118,9 @@ class ShardedKeptTest : public ShardedTest {
     EXPECT_THAT(status.error_message(), ::testing::HasSubstr("fetch")) << "what the caller can do";
   }
 
+  /// After a call has been cancelled: waits until the server knows. The connection carries both in order.
+  void AwaitCancel() { List(); }
+
   std::unique_ptr<v1::MemoryService::Stub> memory_;
 };
 

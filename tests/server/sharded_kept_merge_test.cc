@@ -306,6 +306,7 @@ TEST_F(ShardedKeptMergeTest, HoldsItsArraysUntilItEndsAndKeepsNothingOnceCancell
   EXPECT_TRUE(Eventually([this] { return device(1).held() == 1; }));
   context.TryCancel();
   EXPECT_EQ(merge.get().error_code(), grpc::StatusCode::CANCELLED);
+  AwaitCancel();
   device(1).Release();
   EXPECT_TRUE(Eventually([&] { return used_bytes() == of_arrays; }));
   EXPECT_EQ(List().arrays_size(), 2);

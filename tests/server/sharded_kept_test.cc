@@ -268,6 +268,7 @@ TEST_F(ShardedKeptTest, ACancelledSortKeepsNothing) {
   EXPECT_TRUE(Eventually([this] { return device(1).held() == 1; }));
   context.TryCancel();
   EXPECT_EQ(sort.get().error_code(), grpc::StatusCode::CANCELLED);
+  AwaitCancel();
   device(1).Release();
   EXPECT_TRUE(Eventually([&] { return arrays().used_bytes() == of_keys; }));
   EXPECT_EQ(List().arrays_size(), 1);
