@@ -15,7 +15,7 @@ pa = pytest.importorskip("pyarrow")
 flight = pytest.importorskip("pyarrow.flight")
 
 from flight_cases import all_free, command, connected, exchange, put, served, status  # noqa: E402
-from table_cases import TYPES, column  # noqa: E402
+from table_cases import RUNS, TYPES, column  # noqa: E402
 
 from corank._flight_commands import batches, table_result  # noqa: E402
 from corank._flight_memory import KeptTables  # noqa: E402
@@ -101,6 +101,29 @@ def test_streamed_tables_are_grouped(gateway: Gateway, client: Any) -> None:
     found = exchange(client, command("group_by", keys="day", drop_nulls=True, descending=True), [SALES])
     assert found["amount"].to_pylist() == [10.0, 25.5]
     all_free(gateway)
+
+
+@pytest.mark.parametrize("type_", [*TYPES, *RUNS], ids=str)
+def test_keys_of_every_type_come_back_as_the_methods_return_them(
+    gateway: Gateway, client: Any, any_client: corank.Client, type_: Any
+) -> None:
+    table = pa.table({"k": column(np.random.default_rng(8), type_, 40, True), "n": range(40)})
+    ordered = any_client.sort_by(table, "k")
+    put(client, "kept", ordered)
+    for text, streamed, expected in [
+        (command("top_k", keys="k", k=7), table, any_client.top_k(table, 7, "k")),
+        (command("join_by", on="k", right="kept"), table, any_client.join_by(table, ordered, "k")),
+        (command("merge_by", keys="k", tables=["kept"]), ordered, any_client.merge_by([ordered, ordered], "k")),
+        (
+            command("group_by", keys="k", agg={"low": ["k", "min"], "n": ["n", "sum"]}),
+            table,
+            any_client.group_by(table, "k").agg(low=("k", "min"), n=("n", "sum")),
+        ),
+    ]:
+        found = exchange(client, text, [streamed], rows=13)
+        assert found.schema == expected.schema, text
+        assert str(found.to_pylist()) == str(expected.to_pylist()), text  # NaNs too
+    all_free(gateway, status(client)["kept"])
 
 
 def test_tables_are_kept_listed_streamed_and_dropped(gateway: Gateway, client: Any) -> None:
