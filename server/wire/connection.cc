@@ -26,8 +26,8 @@ constexpr size_t kTlsRecordBytes = 16 << 10;
 constexpr std::chrono::milliseconds kLookInterval = std::chrono::seconds(1);
 // From the last byte that the server sends to the end of the connection, unless the peer ends it.
 constexpr std::chrono::milliseconds kLingering = std::chrono::milliseconds(500);
-// Longest DATA frame that peers may send: the longer, the more of it is read at a time.
-constexpr uint32_t kMostFrameBytes = 1 << 20;
+// Longest DATA frame of callers that send long messages: the longer, the more of it is read at a time.
+constexpr uint32_t kLongFrameBytes = 1 << 20;
 // An answer counts as unread once the server could send nothing of it for this long.
 constexpr std::chrono::milliseconds kUnread = std::chrono::milliseconds(500);
 // Callers that want to read their answers open larger windows than this.
@@ -115,10 +115,9 @@ Connection::~Connection() {
 void Connection::Start() {
   static nghttp2_option* const options = MakeOptions();
   nghttp2_session_server_new2(&session_, Callbacks(), this, options);
-  const std::array<nghttp2_settings_entry, 4> settings = {{
+  const std::array<nghttp2_settings_entry, 3> settings = {{
       {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, limits_.max_streams},
       {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kUnreadBytes},
-      {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, kMostFrameBytes},
       {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, static_cast<uint32_t>(limits_.max_header_bytes)},
   }};
   nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings.data(), settings.size());
@@ -212,6 +211,12 @@ void Connection::FlushSoon() {
   loop_.AtEndOfRound([self = shared_from_this()] {
     if (self->flush_is_due_) self->Flush();
   });
+}
+
+void Connection::AllowLongFrames() {
+  if (std::exchange(allows_long_frames_, true)) return;
+  const nghttp2_settings_entry setting = {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, kLongFrameBytes};
+  nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, &setting, 1);
 }
 
 void Connection::Flush() {

@@ -141,6 +141,8 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   // Writes what is queued. False: the connection has failed.
   bool WriteOut();
   void FlushSoon();
+  // From now on the peer may send long frames. Until it sends a long message, 16 KiB are enough.
+  void AllowLongFrames();
   void Look();
   bool IsUnread(const StreamCall& call) const;
   void CountUnread();
@@ -162,6 +164,7 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   size_t data_left_ = 0;     // of its bytes
   bool is_lingering_ = false;
   bool has_begun_ = false;  // the peer's first frame has come
+  bool allows_long_frames_ = false;
   bool is_draining_ = false;
   const Instant began_;
   Instant last_heard_, last_call_, last_ping_ = {};

@@ -225,6 +225,7 @@ void Connection::AllowUnread(StreamCall* call, int32_t bytes) {
   if (session_ == nullptr || bytes <= call->unread_) return;
   call->unread_ = bytes;
   nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, call->stream_, bytes);
+  AllowLongFrames();
   FlushSoon();
 }
 

@@ -178,6 +178,56 @@ TEST(FramesTest, OpensTheWindowOfACallOnlyAsItIsRead) {
   }
 }
 
+// The value that a SETTINGS frame has for the setting; 0: none.
+uint32_t SettingOf(const Frame& frame, int setting) {
+  constexpr size_t kEntryBytes = 6;
+  for (size_t i = 0; i + kEntryBytes <= frame.payload.size(); i += kEntryBytes) {
+    const auto* const entry = reinterpret_cast<const uint8_t*>(frame.payload.data()) + i;
+    if (entry[1] == setting) return uint32_t{entry[2]} << 24 | entry[3] << 16 | entry[4] << 8 | entry[5];
+  }
+  return 0;
+}
+
+TEST(FramesTest, TakesLongFramesOnceACallMaySendALongMessage) {
+  constexpr size_t kShort = 16384;
+  const std::string message = Message(std::string(200'000, 'x'));
+  WireServer server;
+  RawPeer peer(server.port());
+  std::optional<Frame> first = peer.Read(absl::Seconds(10), true);
+  ASSERT_TRUE(first);
+  ASSERT_EQ(first->type, NGHTTP2_SETTINGS);
+  EXPECT_EQ(SettingOf(*first, NGHTTP2_SETTINGS_MAX_FRAME_SIZE), 0U);
+
+  // The test service lets every call send long messages.
+  peer.SendHeaders(1, CallFields("/test/Echo"));
+  peer.SendFrame(NGHTTP2_DATA, 0, 1, message.substr(0, kShort));
+  uint32_t allowed = 0;
+  while (allowed == 0) {
+    const std::optional<Frame> frame = peer.Read(absl::Seconds(10), true);
+    ASSERT_TRUE(frame);
+    if (frame->type == NGHTTP2_SETTINGS) allowed = SettingOf(*frame, NGHTTP2_SETTINGS_MAX_FRAME_SIZE);
+  }
+  ASSERT_GE(allowed, message.size());
+  peer.SendFrame(NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, "");  // for the first
+  peer.SendFrame(NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, "");
+  peer.SendFrame(NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, 1, message.substr(kShort));
+  bool has_answer = false;
+  while (!has_answer) {
+    const std::optional<Frame> frame = peer.Read();
+    ASSERT_TRUE(frame);
+    ASSERT_NE(frame->type, NGHTTP2_GOAWAY);
+    ASSERT_NE(frame->type, NGHTTP2_RST_STREAM);
+    has_answer = frame->type == NGHTTP2_DATA;
+  }
+}
+
+TEST(FramesTest, EndsAConnectionThatSendsALongFrameBefore) {
+  WireServer server;
+  RawPeer peer(server.port());
+  peer.SendFrame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_HEADERS, 1, std::string(20'000, '\x82'));
+  EXPECT_EQ(peer.ReadGoaway(), NGHTTP2_FRAME_SIZE_ERROR);
+}
+
 TEST(FramesTest, DropsAnswersThatNobodyReads) {
   ConnectionLimits limits;
   limits.write_timeout = milliseconds(300);
