@@ -219,6 +219,7 @@ def test_one_number_and_one_column_go_by_the_group_operator(any_client: corank.C
 def test_the_server_reduces_as_this_process_does(any_client: corank.Client, seed: int) -> None:
     rng = np.random.default_rng(6000 + seed)
     types = [pa.int8(), pa.int64(), pa.uint8(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64()]
+    nullable = ["Int8", "Int64", "UInt8", "UInt32", "UInt64", "Float32", "Float64"]
     numbers = pa.array(rng.integers(0, 100, 80)).cast(types[seed % 7])
     keys = column(rng, [pa.int64(), pa.uint16(), pa.float64(), pa.timestamp("us")][seed % 4], 80, False)
     table = pa.table({"k": keys, "v": numbers})
@@ -226,16 +227,24 @@ def test_the_server_reduces_as_this_process_does(any_client: corank.Client, seed
     asked = {each: ("v", each) for each in functions}
     descending = bool(rng.integers(2))
     stats: list[corank.Stats] = []
-    for made in (table, table.to_pandas(), pytest.importorskip("polars").from_arrow(table)):
+    frames = [
+        table.to_pandas(),
+        table.to_pandas().astype({"v": nullable[seed % 7]}),
+        table.to_pandas(types_mapper=pytest.importorskip("pandas").ArrowDtype),
+        pytest.importorskip("polars").from_arrow(table),
+    ]
+    for made in (table, *frames):
         groups = any_client.group_by(made, "k", descending=descending, drop_nulls=False, on_stats=stats.append)
         found = groups.agg(**asked)
         by_sort = groups.agg(**asked, last=("v", "last"))  # which Group does not have
+        if made is not table:
+            assert str(found.dtypes) == str(by_sort[list(found.columns)].dtypes)
         arrow, other = (each if made is table else pa.table(each) for each in (found, by_sort))
         assert arrow.schema.equals(other.select(arrow.column_names).schema)
         for name in arrow.column_names:
             np.testing.assert_array_equal(arrow[name].to_numpy(), other[name].to_numpy(), name)
     if seed % 4 != 2:  # floats may have NaNs, whose place the server does not know
-        assert [each.operator for each in stats] == ["Group", "Sort"] * 3
+        assert [each.operator for each in stats] == ["Group", "Sort"] * 5
 
 
 def test_which_groups_the_server_reduces() -> None:
