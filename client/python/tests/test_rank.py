@@ -75,6 +75,14 @@ def test_a_chain_ranks_and_goes_on_with_ranks(client: corank.Client) -> None:
     assert own.result().dtype == np.int16
 
 
+def test_ranks_stand_for_more_columns_than_a_call_takes(corankd_client: corank.Client) -> None:
+    columns = list(np.random.default_rng(5).integers(0, 2, (20, 5000)).astype(np.int8))
+    with pytest.raises(corank.InvalidArgument, match="must have 1 to 16 columns, not 20"):
+        corankd_client.argsort_columns(columns)
+    ranks = corankd_client.rank_columns(columns[:16])
+    np.testing.assert_array_equal(corankd_client.argsort_columns([ranks, *columns[16:]]), np.lexsort(columns[::-1]))
+
+
 def test_dates_have_ranks(client: corank.Client) -> None:
     days = np.array(["2026-01-03", "NaT", "2026-01-01"], "datetime64[D]")
     np.testing.assert_array_equal(client.rank(days), [2, 3, 1])
