@@ -20,6 +20,8 @@ DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDO
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 MAX_HEADER_LIST_SIZE = 6
 """A setting."""
+FRAME_BYTES = 16_384
+"""The longest payload that a server takes unless it says more."""
 SORT = "/corank.v1.CorankService/Sort"
 MERGE = "/corank.v1.CorankService/Merge"
 EXECUTE = "/corank.v1.CorankService/Execute"
@@ -156,9 +158,13 @@ class Connection:
         return not data
 
     def open(self, block: bytes, flags: int = END_HEADERS) -> int:
-        """Sends HEADERS on a new stream and returns its number."""
+        """Sends HEADERS on a new stream, with CONTINUATION where the block takes more, and returns its number."""
         stream, self.next_stream = self.next_stream, self.next_stream + 2
-        self.send(frame(HEADERS, flags, stream, block))
+        parts = [block[at : at + FRAME_BYTES] for at in range(0, len(block), FRAME_BYTES)] or [b""]
+        for number, part in enumerate(parts):
+            kind, first_only = (HEADERS, flags & ~END_HEADERS) if number == 0 else (CONTINUATION, 0)
+            last_only = flags & END_HEADERS if number == len(parts) - 1 else 0
+            self.send(frame(kind, first_only | last_only, stream, part))
         return stream
 
     def frames(self, seconds: float = 10) -> Iterable[tuple[int, int, int, bytes]]:
@@ -185,10 +191,7 @@ class Connection:
             yield kind, flags, stream, payload
 
     def exchange_settings(self) -> dict[int, int]:
-        """Returns and acknowledges the server's settings, and waits until the server has acknowledged ours.
-
-        Only then do both sides know that a frame may exceed 16 KiB.
-        """
+        """Returns and acknowledges the server's settings, and waits until the server has acknowledged ours."""
         settings: dict[int, int] = {}
         acknowledged = False
         for kind, flags, _, payload in self.frames():
