@@ -38,9 +38,9 @@ constexpr Advice kAdvice[] = {
      "holds several arrays; save one of them as .npy: python3 -c \"import numpy as np; f = np.load('FILE'); "
      "print(f.files); np.save('keys.npy', f[f.files[0]])\""},
     {".parquet",
-     "is a table; save one column as .npy: python3 -c \"import numpy as np, pandas as pd; t = "
-     "pd.read_parquet('FILE'); print(t.dtypes); np.save('keys.npy', t['COLUMN'].to_numpy())\", or sort its columns "
-     "with the Python client"},
+     "is a table; sort it with the Python package: corank-table sort FILE --by COLUMN -o sorted.parquet, or save one "
+     "column as .npy: python3 -c \"import numpy as np, pandas as pd; t = pd.read_parquet('FILE'); print(t.dtypes); "
+     "np.save('keys.npy', t['COLUMN'].to_numpy())\""},
     {".feather",
      "is a table; save one column as .npy: python3 -c \"import numpy as np, pandas as pd; t = "
      "pd.read_feather('FILE'); print(t.dtypes); np.save('keys.npy', t['COLUMN'].to_numpy())\""},

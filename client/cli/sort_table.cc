@@ -92,6 +92,8 @@ absl::StatusOr<std::optional<Format>> TableFormat(const Arguments& arguments) {
   }
   for (const char* option : {"column", "delimiter", "header"}) {
     if (!arguments.Has(option)) continue;
+    // The file may be a table of another kind.
+    if (absl::Status one = CheckIsOneArray(path, format->has_value()); !one.ok()) return one;
     return UsageError(absl::StrCat("--", option, " is for tables, and ", DisplayName(path),
                                    " is not named .csv or .tsv; give --format csv or --format tsv"));
   }

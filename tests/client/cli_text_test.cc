@@ -218,6 +218,7 @@ TEST_F(CliTable, RefusesWithWhatToDo) {
       {{Path("t.csv"), "-c", "age", "--delimiter", ",,"}, 2, "--delimiter must be one character"},
       {{Path("t.csv"), "-c", "age", "--json"}, 2, "name a file with --output"},
       {{Path("a.npy"), "-c", "age", "-o", Path("o.npy")}, 2, "--column is for tables"},
+      {{Path("a.parquet"), "-c", "age", "-o", Path("o.csv")}, 3, "corank-table sort"},
       {{Path("a.npy"), "-o", Path("o.csv")}, 2, "the result is no table; name it .txt or .npy"},
   };
   const std::vector<std::string> before = folder_.Names();
