@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times sorts, groups and joins of corank.ray beside those of ray.data, on the same cluster and rows.
+"""Times sorts, groups and joins of corank.ray beside ray.data's own, on the same cluster and rows.
 
     scripts/ray.sh bench/clusters/ray_bench.py --corankd build/bin/corankd --out bench/results/cpu/ray.json
 
@@ -104,7 +104,7 @@ def whole(ds: Any, columns: list[str]) -> Any:
 
 
 def check_groups(ds: Any, key: str, wanted: Any) -> None:
-    """Whether the groups are those of pyarrow."""
+    """Whether the groups equal pyarrow's."""
     found = whole(ds, wanted.column_names).cast(wanted.schema).sort_by(key)
     if not found.equals(wanted):
         raise AssertionError(f"wrong groups of {key}")
@@ -117,7 +117,7 @@ def pairs_of(ids: Any, other_ids: Any) -> tuple[int, ...]:
 
 
 def check_pairs(ds: Any, key: str, wanted: tuple[int, ...]) -> None:
-    """Whether the pairs are those of pyarrow's join."""
+    """Whether the pairs equal those of pyarrow's join."""
     found = whole(ds, ["id", "other_id"])
     if pairs_of(found["id"], found["other_id"]) != wanted:
         raise AssertionError(f"wrong pairs of {key}")

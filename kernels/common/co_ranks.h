@@ -80,7 +80,7 @@ void CoRanks(const MergeInput* inputs, int32_t input_count, const Ordering& orde
 }
 
 /// Whether the cuts that SplitRuns has found divide the inputs: each input's cuts ascend within it, and each cut has as
-/// many outputs before it as wanted. Cuts of sorted inputs always do, those of others may not.
+/// many outputs before it as wanted. Cuts of sorted inputs always do; cuts of unsorted inputs may not.
 inline bool SplitsFit(const SplitArgs& args) {
   for (int64_t cut = 0; cut < args.position_count; ++cut) {
     const int64_t* const splits = args.splits + cut * args.input_count;
