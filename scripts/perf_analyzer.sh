@@ -19,8 +19,13 @@ if [ "$(cat "$folder/.version" 2>/dev/null)" != "$version" ]; then
     --platform manylinux_2_38_x86_64 --dest "$folder" "perf-analyzer==$version"
   python3 -m zipfile -e "$folder"/perf_analyzer-*.whl "$folder/wheel"
   touch "$folder/apt/status"
-  echo 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian trixie main' \
-    >"$folder/apt/sources.list"
+  # The mirror that this machine uses has Debian 13 too.
+  # shellcheck disable=SC2016  # apt-get expands it
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' |
+    head -n 1)
+  [ -n "$mirror" ] ||
+    { echo "perf_analyzer: apt knows no mirror of Debian; run apt-get update on a machine with Debian" >&2; exit 1; }
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror trixie main" >"$folder/apt/sources.list"
   apt=(apt-get -qq -o "Dir::State=$PWD/$folder/apt" -o "Dir::State::status=$PWD/$folder/apt/status"
     -o "Dir::Cache=$PWD/$folder/apt/cache" -o "Dir::Etc::sourcelist=$PWD/$folder/apt/sources.list"
     -o Dir::Etc::sourceparts=- -o APT::Sandbox::User=root)

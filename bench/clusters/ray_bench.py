@@ -104,7 +104,7 @@ def whole(ds: Any, columns: list[str]) -> Any:
 
 
 def check_groups(ds: Any, key: str, wanted: Any) -> None:
-    """Whether the groups equal pyarrow's."""
+    """Checks that the groups equal pyarrow's."""
     found = whole(ds, wanted.column_names).cast(wanted.schema).sort_by(key)
     if not found.equals(wanted):
         raise AssertionError(f"wrong groups of {key}")
@@ -117,7 +117,7 @@ def pairs_of(ids: Any, other_ids: Any) -> tuple[int, ...]:
 
 
 def check_pairs(ds: Any, key: str, wanted: tuple[int, ...]) -> None:
-    """Whether the pairs equal those of pyarrow's join."""
+    """Checks that a join has the same pairs as pyarrow's."""
     found = whole(ds, ["id", "other_id"])
     if pairs_of(found["id"], found["other_id"]) != wanted:
         raise AssertionError(f"wrong pairs of {key}")

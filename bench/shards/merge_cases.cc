@@ -185,7 +185,7 @@ class Merger {
 };
 
 // `interleaved`: the keys of both arrays span the whole width, so that each device has almost all rows of its part of
-// the result. Otherwise all keys of the second array follow those of the first, and half of the rows move.
+// the result. Otherwise every key of the second array follows every key of the first, and half of the rows move.
 absl::StatusOr<Contest> Prepare(const Row& row, bool interleaved, int64_t value_bytes,
                                 const std::vector<Engine*>& engines) {
   auto made = AllocateData(row.n, sizeof(uint32_t), value_bytes, *engines.front());

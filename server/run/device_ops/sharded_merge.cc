@@ -80,7 +80,7 @@ std::vector<ShardedMerge::Run> ShardedMergeOperation::RunsOnHost() const {
   return runs;
 }
 
-// The parts of the first array, then those of the second, so that equal keys keep the order of the arrays.
+// Orders the parts by array, and within an array by device, so that equal keys keep the order of the arrays.
 absl::StatusOr<std::vector<ShardedMerge::Run>> ShardedMergeOperation::RunsOnDevices(
     const std::vector<ShardResult>& results) const {
   std::vector<ShardedMerge::Run> runs;
