@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import socket
 import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -33,6 +34,9 @@ NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 MEMORY_SCALE = 64 if os.environ.get("CORANKD_SANITIZED") else 1
 """Factor on memory bounds: sanitized servers hold freed memory and record each allocation, so bounds mean little."""
 
+UNLENT_HOST = "127.0.0.2"
+"""A local host whose ports no outgoing connection takes as its own: they start from 127.0.0.1."""
+
 
 def binary(variable: str) -> pathlib.Path:
     """The program that an environment variable names; skips the test if the variable is not set."""
@@ -40,6 +44,13 @@ def binary(variable: str) -> pathlib.Path:
     if not value:
         pytest.skip(f"{variable} is not set: set it to the path of the program to test it end to end")
     return pathlib.Path(value)
+
+
+def unused_address() -> str:
+    """HOST:PORT where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind((UNLENT_HOST, 0))
+        return f"{UNLENT_HOST}:{probe.getsockname()[1]}"
 
 
 def metrics_page(server: LocalServer) -> str:

@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 from certificates import Authority
 from corank.testing import LocalServer
-from e2e_support import busy
+from e2e_support import busy, unused_address
 from numpy.typing import NDArray
 from waiting import wait_until
 
@@ -38,13 +37,6 @@ def fixture_health(cli: pathlib.Path) -> Health:
         )
 
     return run
-
-
-def unused_address() -> str:
-    """A local address where nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
 def one_line(text: str) -> bool:

@@ -7,7 +7,6 @@ import http.server
 import json
 import pathlib
 import re
-import socket
 import subprocess
 import threading
 import time
@@ -22,6 +21,7 @@ import numpy as np
 import pytest
 import yaml
 from corank.testing import LocalServer
+from e2e_support import unused_address
 from prometheus_tools import MONITORING, complaints, listed_metrics, program, write_rules
 from waiting import wait_until
 
@@ -128,13 +128,6 @@ def gpu_metrics() -> Iterator[str]:
     server.server_close()
 
 
-def free_port() -> int:
-    """An unused port."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 class Prometheus:
     """A running Prometheus."""
 
@@ -171,14 +164,14 @@ def fixture_prometheus(scraped: LocalServer, tmp_path_factory: pytest.TempPathFa
     write_rules(folder)
     config = yaml.safe_load((MONITORING / "prometheus.yaml").read_text())
     config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
-    port = free_port()
+    address = unused_address()
     with contextlib.ExitStack() as resources:
         gpu = resources.enter_context(gpu_metrics())
         config["scrape_configs"][0]["static_configs"][0]["targets"] = [scraped.metrics_address, gpu]
         (folder / "prometheus.yaml").write_text(yaml.safe_dump(config))
         log = resources.enter_context((folder / "log").open("wb"))
         command = [str(program("prometheus")), f"--config.file={folder / 'prometheus.yaml'}"]
-        command += [f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address=127.0.0.1:{port}"]
+        command += [f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address={address}"]
         process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
         resources.callback(process.wait, 30)
         resources.callback(process.terminate)
@@ -186,11 +179,11 @@ def fixture_prometheus(scraped: LocalServer, tmp_path_factory: pytest.TempPathFa
         def ready() -> bool:
             assert process.poll() is None, (folder / "log").read_text()[-2000:]
             with contextlib.suppress(OSError):
-                return "Ready" in get(f"http://127.0.0.1:{port}/-/ready")
+                return "Ready" in get(f"http://{address}/-/ready")
             return False
 
         wait_until(ready, "Prometheus is ready", 60)
-        prometheus = Prometheus(f"127.0.0.1:{port}")
+        prometheus = Prometheus(address)
         rate = 'sum(rate(corank_requests_total{operator="sort"}[1m])) > 0'
         with scraped.connect() as client:
             end = time.monotonic() + 60

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import threading
@@ -32,7 +31,7 @@ import pytest
 from attacks import ATTACKS
 from certificates import Authority
 from corank.testing import LocalServer
-from e2e_support import MEMORY_SCALE, binary, health, wait_until_empty
+from e2e_support import MEMORY_SCALE, binary, health, unused_address, wait_until_empty
 from waiting import wait_until
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -93,13 +92,6 @@ class Repeated:
     def check(self) -> None:
         if self.failure is not None:
             raise self.failure
-
-
-def unused_address() -> str:
-    """Where nothing listens now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{listener.getsockname()[1]}"
 
 
 def p99_ms(seconds: list[float]) -> float:

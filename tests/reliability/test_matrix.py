@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from corank._options import Place
 from corank.testing import LocalServer
-from e2e_support import samples
+from e2e_support import UNLENT_HOST, samples
 from held_calls import HeldCall, random_keys
 from phases import (
     PHASES,
@@ -278,7 +278,7 @@ def test_client_killed(scene: Scene, cell: Cell) -> None:
 
 def own_scene(corankd: pathlib.Path, shared: Scene) -> Scene:
     """A server that a test may end."""
-    server = LocalServer(corankd, FLAGS)
+    server = LocalServer(corankd, [*FLAGS, f"--listen={UNLENT_HOST}:0"])
     server.start()
     return Scene(server, TcpProxy(server.address), shared.slow)
 

@@ -15,11 +15,11 @@ import corank
 import numpy as np
 import pytest
 from corank.testing import LocalServer
-from e2e_support import samples
+from e2e_support import UNLENT_HOST, samples
 from waiting import wait_until
 
 SERVERS = 3
-FLAGS = ["--engine=cpu", "--drain-timeout=20s"]
+FLAGS = ["--engine=cpu", f"--listen={UNLENT_HOST}:0", "--drain-timeout=20s"]
 
 
 @contextlib.contextmanager
