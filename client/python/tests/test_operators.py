@@ -185,3 +185,22 @@ def test_info_names_the_engine(client: corank.Client) -> None:
     assert info.engine in ("cpu", "cuda")
     assert info.limits.max_request_bytes > 0
     assert "inline" in info.places
+
+
+def test_a_text_is_no_direction(any_client: corank.Client) -> None:
+    calls: Any = any_client
+    wrong: list[Any] = [
+        lambda: calls.sort([2, 1], descending="asc"),
+        lambda: calls.merge([[1], [2]], descending="asc"),
+        lambda: calls.sort_columns([[2, 1]], descending="asc"),
+        lambda: calls.sort_columns([[2, 1]], descending=["asc"]),
+        lambda: calls.group([2, 1], descending="asc"),
+        lambda: calls.combine_sets([1], [2], "union", descending="asc"),
+        lambda: calls.rank([2, 1], descending="asc"),
+    ]
+    for call in wrong:
+        with pytest.raises(TypeError, match=r"^descending: must be True or False, is 'asc'$"):
+            call()
+    with pytest.raises(TypeError, match=r"^right_sorted: must be True or False, is 'no'$"):
+        calls.join([1], [1], right_sorted="no")
+    assert calls.sort([1, 2], descending=np.True_).tolist() == [2, 1]

@@ -125,7 +125,7 @@ def test_a_failure_is_one_line_and_leaves_the_output_as_it_was(
             "column 'parts' is list<element: int64>, which CSV cannot hold; write a",
         ),
         (["sort", "nested.parquet", "--by=parts"], "key: column 'parts' is list<element: int64>; keys are numbers,"),
-        (["join", "sales.parquet", "cities.csv", "--on=town"], "on: no column 'town'; the columns are 'day'"),
+        (["join", "sales.parquet", "cities.csv", "--on=town"], "on: no column 'town' in left; the columns are 'day'"),
         (["sort", "sales.parquet", "--by=day", "--limit=-1"], "limit: -1 is less than 0"),
         (["sort", "sales.parquet", "--by=day", "--server=127.0.0.1:1", "--deadline=1"], "Sort: "),
     ]:

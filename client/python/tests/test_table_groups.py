@@ -347,8 +347,9 @@ def test_wrong_groups_say_what_to_change(any_client: corank.Client) -> None:
     assert repr(groups) == "TableGroups('k'; 1 rows)"
     wrong: list[tuple[Any, type[Exception], str]] = [
         (groups.agg, corank.InvalidArgument, "^agg: is empty; pass total="),
-        (lambda: groups.agg({"v": "sum"}), TypeError, "^agg: {'v': 'sum'} is neither 'count' nor a pair such as"),
-        (lambda: groups.agg([("v", "sum"), ("v", "min")]), TypeError, "is neither 'count' nor a pair such as"),
+        (lambda: groups.agg({"v": "sum"}), TypeError, "^agg: {'v': 'sum'} is neither .*; pass each pair by itself"),
+        (lambda: groups.agg([("v", "sum"), ("v", "min")]), TypeError, "is neither .*; pass each pair by itself: agg"),
+        (lambda: any_client.group_by(table, "k", drop_nulls="no"), TypeError, "^drop_nulls: must be True or False, is"),  # type: ignore[arg-type]
         (lambda: groups.agg(np.arange(2)), TypeError, "is neither 'count' nor a pair such as"),
         (lambda: groups.agg(x=("v", np.sum)), TypeError, "^agg: x: .* is neither 'count' nor a pair such as"),
         (lambda: groups.agg("v"), TypeError, "^agg: 'v' is neither 'count' nor a pair such as"),

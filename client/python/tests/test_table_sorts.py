@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -356,6 +356,16 @@ def test_wrong_calls_say_what_to_change(any_client: corank.Client) -> None:
             corank.InvalidArgument,
             "^descending: 2 values for 1",
         ),
+        (lambda: sort_by(table, "day", descending="asc"), TypeError, "^descending: must be True or False, is 'asc'$"),
+        (lambda: sort_by(table, ["day"], descending=[None]), TypeError, "^descending: must be True or False, is None$"),
+        (lambda: sort_by(table, lambda row: row), TypeError, "^keys: is of type function; pass the name of a column"),
+        (lambda: sort_by(table, {"day"}), TypeError, "^keys: is of type set; pass the name of a column, or a list"),
+        (lambda: sort_by(table, [["day"]]), TypeError, "^keys: is of type list; pass the name of a column, or a list"),
+        (lambda: sort_by(table, np.array(["day"])), TypeError, r"^keys: is of type ndarray; pass list\(...\) of it$"),
+        (lambda: sort_by(table, "day", ascending=False), TypeError, "'ascending'; pass descending=, which is its opp"),
+        (lambda: sort_by(table, "day", inplace=True), TypeError, "'inplace'; the result is a new table$"),
+        (lambda: sort_by(table, "day", nulls_last=True), TypeError, "'nulls_last'; pass nulls='last' or nulls='first'"),
+        (lambda: any_client.merge_by([table], "day", how="left"), TypeError, "'how'; to join tables, call join_by$"),  # type: ignore[call-arg]
         (lambda: sort_by(table, "day", descending=1), TypeError, "^descending: is of type int; pass one value, or a"),
         (lambda: sort_by(table, "day", limit=-1), corank.InvalidArgument, "^limit: -1 is less than 0$"),
         (lambda: any_client.top_k(table, 1.5, "day"), TypeError, "^k: must be an integer"),  # type: ignore[arg-type]
@@ -366,6 +376,7 @@ def test_wrong_calls_say_what_to_change(any_client: corank.Client) -> None:
     for call, error, text in wrong:
         with pytest.raises(error, match=text):
             call()
+    assert sort_by(table, np.str_("day")).equals(table)
     polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
     with pytest.raises(TypeError, match=r"^table: is a LazyFrame; pass frame.collect\(\)$"):
         any_client.sort_by(polars.DataFrame({"k": [1]}).lazy(), "k")
@@ -374,8 +385,40 @@ def test_wrong_calls_say_what_to_change(any_client: corank.Client) -> None:
             sort_by(polars.DataFrame({"k": [1]}), key)
     with pytest.raises(TypeError, match=r"^column 'k' is of object, which Arrow cannot hold: .*; convert it first$"):
         any_client.sort_by(pandas.DataFrame({"k": [1, "a"]}, dtype=object), "k")
+    for elements in ([2**70, 1], ["\ud800"]):
+        with pytest.raises(TypeError, match=r"^column 'k' is of object, which Arrow cannot hold: .*; convert it first"):
+            any_client.sort_by(pandas.DataFrame({"k": pandas.Series(elements, dtype=object)}), "k")
     with pytest.raises(TypeError, match=r"^column 'k' is of Object, which Arrow cannot hold: "):
         any_client.sort_by(polars.DataFrame({"k": polars.Series([object()], dtype=polars.Object)}), "k")
+
+
+def test_operators_on_arrays_name_those_on_tables(any_client: corank.Client) -> None:
+    table, client = pa.table({"k": [1]}), cast(Any, any_client)
+    frame = pytest.importorskip("pandas").DataFrame({"k": [1]})
+    of_tables: list[tuple[Any, str]] = [
+        (lambda: client.sort(table, "k"), "sort_by"),
+        (lambda: client.sort(table, by="k"), "sort_by"),
+        (lambda: client.argsort(table, "k"), "argsort_by"),
+        (lambda: client.join(table, table, on="k"), "join_by"),
+        (lambda: client.merge([table, table], "k"), "merge_by"),
+        (lambda: client.group(table, "k"), "group_by"),
+        (lambda: client.unique(table, "k"), "group_by"),
+    ]
+    for call, name in of_tables:
+        with pytest.raises(TypeError, match=rf"takes arrays, not a Table; call {name}\(\)"):
+            call()
+    of_arrays: list[tuple[Any, str]] = [
+        (lambda: client.join(table, table, ["k"]), "left"),
+        (lambda: client.join(table, table, "k"), "left"),
+        (lambda: client.sort(table), "keys"),
+        (lambda: client.sort_columns(table), "columns"),
+        (lambda: client.sort_columns(frame), "columns"),
+    ]
+    for call, field in of_arrays:
+        with pytest.raises(TypeError, match=rf"^{field}: is a (Table|DataFrame); .* the table to sort_by, merge_by,"):
+            call()
+    with pytest.raises(corank.InvalidArgument, match=r"^how: \['k'\] is none of 'inner', 'left'"):
+        client.join([1], [1], ["k"])
 
 
 def test_without_pyarrow_the_error_says_what_to_install(

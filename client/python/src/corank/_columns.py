@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from corank import _conversion as conversion
 from corank._arrow_columns import ArrowColumn, arrow_column, is_arrow
 from corank._conversion import Keys
-from corank._elements import MAX_RECORD_BYTES, TYPES, Dlpack, OnGpu, RemoteArray, whole
+from corank._elements import MAX_RECORD_BYTES, TYPES, Dlpack, OnGpu, RemoteArray, flag, whole
 from corank._errors import Internal, InvalidArgument
+from corank._inputs import refuse
 from corank._nulls import NAN_ORDERS, NULL_ORDERS, Nullable, NullForm, nulls_of, validity_of
 from corank._options import choice
 from corank._task import Output
@@ -112,13 +113,13 @@ class Order(NamedTuple):
     nan: Any = "greatest"
 
 
-def _of_each(option: str, given: Any, columns: int, single: type[Any] | tuple[type[Any], ...]) -> list[Any]:
+def _of_each(option: str, given: Any, columns: int) -> list[Any]:
     """An option of each column.
 
     Raises:
         InvalidArgument: there are not as many as columns.
     """
-    each = [given] * columns if isinstance(given, single) else list(given)
+    each = list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given] * columns
     if len(each) != columns:
         raise InvalidArgument(f"{option}: {len(each)} for {columns} columns", field="key_columns")
     return each
@@ -134,11 +135,12 @@ def columns_request(
         InvalidArgument: there are no columns, or not as many directions or places of nulls.
     """
     limit = None if limit is None else whole("limit", limit)
+    refuse("columns", columns)
     if len(columns) == 0:
         raise InvalidArgument("columns: at least one is needed", field="key_columns")
-    directions = _of_each("descending", order.descending, len(columns), (bool, np.bool_))
-    nulls = [choice("nulls", each, NULL_ORDERS) for each in _of_each("nulls", order.nulls, len(columns), str)]
-    nans = [choice("nan", each, NAN_ORDERS) for each in _of_each("nan", order.nan, len(columns), str)]
+    directions = [flag("descending", each) for each in _of_each("descending", order.descending, len(columns))]
+    nulls = [choice("nulls", each, NULL_ORDERS) for each in _of_each("nulls", order.nulls, len(columns))]
+    nans = [choice("nan", each, NAN_ORDERS) for each in _of_each("nan", order.nan, len(columns))]
     out = []
     for at, column in enumerate(columns):
         direction = operators.SORT_ORDER_DESCENDING if directions[at] else operators.SORT_ORDER_ASCENDING

@@ -55,6 +55,17 @@ def whole(option: str, given: Any, least: int = 0) -> int:
     return number
 
 
+def flag(option: str, given: Any) -> bool:
+    """`given` as a bool; 0 and 1 are bools too.
+
+    Raises:
+        TypeError: it is none. A text such as "asc" would count as True.
+    """
+    if not isinstance(given, (bool, int, np.bool_, np.integer)) or given not in (0, 1):
+        raise TypeError(f"{option}: must be True or False, is {given!r}")
+    return bool(given)
+
+
 def movable(option: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """`dtype`, if its elements can be moved.
 

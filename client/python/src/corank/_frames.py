@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -310,7 +310,7 @@ def _arrow_of(name: Any, column: Any) -> Any:
         if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiubmM":
             return pa.array(column.to_numpy())
         return pa.array(column, from_pandas=True)
-    except (pa.ArrowException, TypeError) as error:
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeError) as error:
         text = f"column {name!r} is of {column.dtype}, which Arrow cannot hold: {_line(error)}; convert it first"
         raise TypeError(text) from None
 
@@ -364,24 +364,35 @@ def _advice(name: Any, columns: Sequence[Any]) -> str:
     return f"the columns are {listed(columns)}"
 
 
-def check_columns(argument: str, names: Sequence[Any], columns: Sequence[Any]) -> None:
-    """Refuses each name that no column has, or several columns have.
+def _check_name(argument: str, name: Any, columns: Sequence[Any]) -> None:
+    """Refuses what cannot be a column's name: arrays, expressions, functions, and collections but tuples."""
+    kind = type(name).__name__
+    is_array = hasattr(name, "__array__") and getattr(name, "ndim", True)
+    if is_array and all(each in columns for each in np.asarray(name).ravel().tolist()):
+        raise TypeError(f"{argument}: is of type {kind}; pass list(...) of it")
+    if is_array or kind in ("Expr", "Expression"):
+        raise TypeError(f"{argument}: is of type {kind}; add its values as a column, and pass the column's name")
+    if callable(name) or not isinstance(name, Hashable) or hasattr(name, "__next__"):
+        several = "" if argument == "agg" else ", or a list of names"
+        raise TypeError(f"{argument}: is of type {kind}; pass the name of a column{several}")
+
+
+def check_columns(argument: str, names: Sequence[Any], columns: Sequence[Any], of: str = "") -> None:
+    """Refuses each name that no column has, or several columns have; `of` names the table, if there are two.
 
     Raises:
         InvalidArgument: a name is of no column, or of several, or is given twice.
-        TypeError: it is an array or an expression.
+        TypeError: it is an array, an expression, a function or a collection of names.
     """
     for at, name in enumerate(names):
-        is_array = hasattr(name, "__array__") and getattr(name, "ndim", True)
-        if is_array or type(name).__name__ in ("Expr", "Expression"):
-            kind = type(name).__name__
-            raise TypeError(f"{argument}: is of type {kind}; add its values as a column, and pass the column's name")
+        _check_name(argument, name, columns)
         found = sum(1 for each in columns if type(each) is type(name) and each == name)
         if found == 0:
             advice = _advice(name, columns)
-            raise InvalidArgument(f"{argument}: no column {name!r}; {advice}", field=argument)
+            raise InvalidArgument(f"{argument}: no column {name!r}{of}; {advice}", field=argument)
         if found > 1:
-            raise InvalidArgument(f"{argument}: {found} columns have the name {name!r}; rename them", field=argument)
+            text = f"{argument}: {found} columns{of} have the name {name!r}; rename them"
+            raise InvalidArgument(text, field=argument)
         if name in names[:at]:
             raise InvalidArgument(f"{argument}: {name!r} is there twice", field=argument)
 

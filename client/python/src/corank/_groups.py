@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from corank import _conversion as conversion
-from corank._elements import TYPES, Input
+from corank._elements import TYPES, Input, flag
 from corank._elements import index_dtype as server_index_dtype
 from corank._errors import InvalidArgument
 from corank._options import CallOptions, choice
@@ -53,7 +53,7 @@ class _Grouping:
             raise InvalidArgument(f"results: a name is there twice in {self.names}", field="results")
         found = conversion.keys("keys", keys, dtype)
         self.request = groups.GroupRequest(input=choice("arrangement", arrangement, _ARRANGEMENTS), outputs=outputs)
-        if descending:
+        if flag("descending", descending):
             self.request.order = operators.SORT_ORDER_DESCENDING
         self.parts: list[Part] = [found.part]
         self._types = {"keys": (found.dtype, found.part.header.type), "counts": (np.dtype("<i8"), 0)}

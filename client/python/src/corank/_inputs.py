@@ -14,7 +14,7 @@ import numpy as np
 from numpy.ma import MaskedArray
 from numpy.typing import NDArray
 
-_TABLES = ("DataFrame", "LazyFrame", "Table", "RecordBatch", "Dataset")
+TABLES = ("DataFrame", "LazyFrame", "Table", "RecordBatch", "Dataset")
 
 
 def array_of(field: str, given: Any) -> NDArray[Any]:
@@ -28,7 +28,7 @@ def array_of(field: str, given: Any) -> NDArray[Any]:
             raise TypeError(f"{field}: masked arrays lose their mask; use `sort_columns`, or pass array.compressed()")
         return _checked(field, given)
     library = type(given).__module__.partition(".")[0]
-    _refuse(field, given)
+    refuse(field, given)
     if library == "pandas":
         return _checked(field, _of_pandas(field, given))
     if library == "polars" and hasattr(given, "null_count"):
@@ -47,7 +47,7 @@ def array_of(field: str, given: Any) -> NDArray[Any]:
     return _checked(field, out)
 
 
-def _refuse(field: str, given: Any) -> None:
+def refuse(field: str, given: Any) -> None:
     """Refuses what is no array, though NumPy would make one of it."""
     name = type(given).__name__
     if given is None:
@@ -56,10 +56,10 @@ def _refuse(field: str, given: Any) -> None:
         raise TypeError(f"{field}: {given!r} is text, not an array; load a file first, as with np.load(path)")
     if isinstance(given, io.IOBase):
         raise TypeError(f"{field}: is an open file; load it first, as with np.load(file)")
-    if name in _TABLES:
+    if name in TABLES:
         raise TypeError(
             f"{field}: is a {name}; pass one column, such as table['name'], several to sort_columns([...]), or the "
-            "table to sort_by"
+            "table to sort_by, merge_by, join_by or group_by"
         )
     if isinstance(given, Mapping):
         raise TypeError(f"{field}: is a {name}; pass an array, such as list(d.values())")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import numpy as np
 from numpy.typing import DTypeLike
 
-from corank._elements import Input, whole
+from corank._elements import Input, flag, whole
 from corank._errors import CorankError
 from corank._options import CallOptions, choice
 from corank._ordered import of_one_dtype, of_one_order
@@ -51,8 +51,9 @@ def _task(
     max_rows: int | None,
     count_only: bool,
 ) -> Task:
-    request = join.JoinRequest(kind=choice("how", how, _KINDS), right_sorted=right_sorted, count_only=count_only)
     found = of_one_order([("left", left, dtype), ("right", right, dtype)])
+    is_sorted = flag("right_sorted", right_sorted)
+    request = join.JoinRequest(kind=choice("how", how, _KINDS), right_sorted=is_sorted, count_only=count_only)
     of_one_dtype(("left", "right"), [each.dtype for each in found])
     parts = [each.part for each in found]
     if count_only:

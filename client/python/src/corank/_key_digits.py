@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from corank._elements import flag
+
 U64 = NDArray[np.uint64]
 Nulls = Literal["first", "last"]
 Nan = Literal["beside_null", "null", "greatest"]
@@ -373,10 +375,11 @@ def order_of(keys: str | Sequence[str], descending: bool | Sequence[bool], nulls
             raise TypeError(f"key: {name!r} is a {type(name).__name__}; keys are names of columns")
     if not names or len(set(names)) < len(names):
         raise ValueError(f"key: {list(names)}; give one column or more, each once")
-    directions = (bool(descending),) * len(names) if isinstance(descending, (bool, np.bool_)) else tuple(descending)
+    given = [descending] * len(names) if isinstance(descending, (str, bool, np.bool_)) else descending
+    directions = tuple(flag("descending", each) for each in given)
     if len(directions) != len(names):
         raise ValueError(f"descending: {len(directions)} directions for {len(names)} keys")
     if nulls not in ("first", "last"):
         raise ValueError(f"nulls: {nulls!r} is neither 'first' nor 'last'")
     placements: tuple[Nulls, ...] = ("first" if nulls == "first" else "last",) * len(names)
-    return Order(names, tuple(bool(each) for each in directions), placements)
+    return Order(names, directions, placements)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from corank import _conversion as conversion
-from corank._elements import Input
+from corank._elements import Input, flag
 from corank._options import CallOptions, choice
 from corank._ordered import indices_output
 from corank._task import A, Operators, Output, Task, one
@@ -72,7 +72,7 @@ class KeyRankOperators(Operators[A]):
             array([2, 1, 2])
         """
         found = conversion.keys("keys", keys, dtype)
-        order = operators.SORT_ORDER_DESCENDING if descending else operators.SORT_ORDER_ASCENDING
+        order = operators.SORT_ORDER_DESCENDING if flag("descending", descending) else operators.SORT_ORDER_ASCENDING
         request = ranks.RankRequest(method=choice("method", method, _METHODS), order=order, keys_sorted=keys_sorted)
         part = found.part
         name, destination = "ranks", "ranks_destination"

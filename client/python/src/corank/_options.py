@@ -193,7 +193,7 @@ def _target(out: Any) -> Any:
 
 def choice(field: str, name: str, choices: Mapping[str, int], without: Sequence[str] = ("unspecified", *_FOUND)) -> Any:
     """The number of the choice `name` for a request's `field`; InvalidArgument if there is none."""
-    if name not in choices or name in without:
+    if not isinstance(name, str) or name not in choices or name in without:
         known = ", ".join(repr(choice) for choice in choices if choice not in without)
         raise errors.InvalidArgument(f"{field}: {name!r} is none of {known}", field=field)
     return choices[name]

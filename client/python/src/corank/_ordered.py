@@ -13,7 +13,7 @@ from corank import _conversion as conversion
 from corank import _errors as errors
 from corank._columns import KeyColumn, Order, columns_request, sorted_columns
 from corank._conversion import Keys
-from corank._elements import Input, whole
+from corank._elements import Input, flag, whole
 from corank._elements import index_dtype as server_index_dtype
 from corank._nulls import NanOrder, NullOrder
 from corank._options import MERGE_ALGORITHMS, SORT_ALGORITHMS, CallOptions, choice
@@ -30,7 +30,7 @@ _SIDES = {"left": operators.SEARCH_BOUND_LOWER, "right": operators.SEARCH_BOUND_
 
 
 def _order(descending: bool) -> Any:
-    return operators.SORT_ORDER_DESCENDING if descending else operators.SORT_ORDER_ASCENDING
+    return operators.SORT_ORDER_DESCENDING if flag("descending", descending) else operators.SORT_ORDER_ASCENDING
 
 
 def indices_output(

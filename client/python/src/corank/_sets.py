@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from corank import _conversion as conversion
-from corank._elements import Input
+from corank._elements import Input, flag
 from corank._errors import InvalidArgument
 from corank._options import CallOptions, choice
 from corank._ordered import of_one_dtype, of_one_order, restored_one, restored_pair
@@ -49,7 +49,7 @@ class _Combination:
         self.request = sets.CombineSetsRequest(
             operation=choice("operation", operation, _OPERATIONS), count_only=count_only
         )
-        if descending:
+        if flag("descending", descending):
             self.request.order = operators.SORT_ORDER_DESCENDING
         found = of_one_order([("left", left, dtype), ("right", right, dtype)])
         of_one_dtype(("left", "right"), [each.dtype for each in found])

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Callable, TypeVar
 
 from corank import _errors as errors
+from corank._inputs import TABLES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,7 +40,6 @@ def texts(documented: type) -> dict[str, str]:
 _OF_OTHERS = {
     "timeout": "deadline",
     "reverse": "descending",
-    "ascending": "descending",
     "kind": "algorithm",
     "host": "address",
     "url": "address",
@@ -47,7 +47,32 @@ _OF_OTHERS = {
     "na_position": "nulls",
     "null_placement": "nulls",
     "n": "k",
+    "join_type": "how",
+    "right_keys": "right_on",
 }
+_ADVICE = {
+    ("ascending", "descending"): "pass descending=, which is its opposite",
+    ("nulls_last", "nulls"): "pass nulls='last' or nulls='first'",
+    ("inplace", "out"): "pass the array itself as out=",
+    ("inplace", "table"): "the result is a new table",
+    ("ignore_index", "table"): "call reset_index(drop=True) on the result",
+    ("kind", "table"): "every sort is stable",
+    ("maintain_order", "table"): "every sort is stable",
+    ("left_index", "left_on"): "call reset_index() first, and name a column",
+    ("right_index", "right_on"): "call reset_index() first, and name a column",
+    ("on", "tables"): "to join tables, call join_by",
+    ("how", "tables"): "to join tables, call join_by",
+}
+"""What to do without an option of other libraries, in functions that take the second option."""
+_OF_TABLES = {
+    "sort": "sort_by()",
+    "argsort": "argsort_by()",
+    "merge": "merge_by(), or join_by() to join tables",
+    "join": "join_by()",
+    "group": "group_by()",
+    "unique": "group_by()",
+}
+"""Operators on tables by what the same ones on arrays are called."""
 
 
 def unknown_option(function: str, given: str, known: Collection[str], elsewhere: Mapping[str, str]) -> TypeError:
@@ -55,8 +80,18 @@ def unknown_option(function: str, given: str, known: Collection[str], elsewhere:
     meant = _OF_OTHERS.get(given)
     close = [meant] if meant in known else difflib.get_close_matches(given, known, n=1)
     advice = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(sorted(known))}"
+    advice = next((text for key, text in _ADVICE.items() if key[0] == given and key[1] in known), advice)
     advice = elsewhere.get(given, advice)
     return TypeError(f"{function}() takes no option {given!r}; {advice}")
+
+
+def for_tables(function: str, arguments: Sequence[Any]) -> TypeError | None:
+    """The error for a table that a function of arrays got, with arguments as for the same function of tables."""
+    flat = [each[0] if isinstance(each, (list, tuple)) and each else each for each in arguments]
+    found = [type(each).__name__ for each in flat if type(each).__name__ in TABLES]
+    if function not in _OF_TABLES or not found:
+        return None
+    return TypeError(f"{function}() takes arrays, not a {found[0]}; call {_OF_TABLES[function]}")
 
 
 def too_many(function: str, names: Sequence[str], last_type: str) -> TypeError:
@@ -107,9 +142,12 @@ def taking(
         def checked(*arguments: Any, **given: Any) -> Any:
             for name in given:
                 if name not in known:
-                    raise unknown_option(function.__name__, name, known, elsewhere)
+                    of_tables = for_tables(function.__name__, arguments)
+                    raise of_tables or unknown_option(function.__name__, name, known, elsewhere)
             if len(arguments) > most:
-                raise too_many(function.__name__, [each.name for each in positional], str(positional[-1].annotation))
+                names = [each.name for each in positional]
+                of_tables = for_tables(function.__name__, arguments)
+                raise of_tables or too_many(function.__name__, names, str(positional[-1].annotation))
             try:
                 return function(*arguments, **given)
             except errors.CorankError as error:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from corank._arrow_rows import take_rows
+from corank._elements import flag
 from corank._errors import InvalidArgument
 from corank._frames import Rows, check_columns, key_table, library_of
 from corank._group_sums import RowGroups, mean_type, means, numbers_by_group, sum_type, sums, sums_fit, value_counts
@@ -47,7 +48,11 @@ def reductions(given: Sequence[Any], named: dict[str, Any]) -> list[Reduction]:
         where = f"agg: {name}" if name else "agg"
         is_pair = isinstance(what, (tuple, list)) and len(what) == 2 and isinstance(what[1], str)
         if not is_pair and not (isinstance(what, str) and what == "count"):
-            raise TypeError(f"{where}: {what!r} is neither 'count' nor a pair such as ('amount', 'sum')")
+            several = "; pass each pair by itself: agg(('amount', 'sum'), ('amount', 'max'))"
+            raise TypeError(
+                f"{where}: {what!r} is neither 'count' nor a pair such as ('amount', 'sum')"
+                f"{several if isinstance(what, (dict, list)) else ''}"
+            )
         column, function = what if is_pair else (None, "count")
         if function not in FUNCTIONS:
             known = ", ".join(map(repr, FUNCTIONS))
@@ -106,7 +111,7 @@ class TableGroups(Generic[T]):
         check_columns("keys", self._names, self._library.columns(self._table))
         self._order = order_by(self._library, self._names, descending, nulls, nan)
         self._keys = key_table(self._library, self._table, self._names)
-        self._drops = not self._library.groups_nulls if drop_nulls is None else bool(drop_nulls)
+        self._drops = not self._library.groups_nulls if drop_nulls is None else flag("drop_nulls", drop_nulls)
 
     def __repr__(self) -> str:
         return f"TableGroups({', '.join(map(repr, self._names))}; {self._library.count(self._table):,} rows)"

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from corank._elements import flag
 from corank._errors import InvalidArgument
 from corank._frames import Library, Rows, check_columns, key_table, library_of
 from corank._key_digits import Order, direct_keys
@@ -123,18 +124,20 @@ def join_by(
         same = _ELSEWHERE.get(how) if isinstance(how, str) else None
         advice = f"none of {', '.join(map(repr, HOWS))}" if same is None else f"called {same!r} here"
         raise InvalidArgument(f"how: {how!r} is {advice}", field="how")
+    if not isinstance(suffix, str):
+        raise TypeError(f"suffix: is of type {type(suffix).__name__}; pass one text, for columns of right only")
     library, left = library_of("left", left)
     other, right = library_of("right", right)
     if other.name != library.name:
         raise TypeError(f"right: is a table of {other.name}, left is one of {library.name}")
     left_names, right_names = key_names(on, left_on, right_on)
-    check_columns("on" if on is not None else "left_on", left_names, library.columns(left))
-    check_columns("on" if on is not None else "right_on", right_names, library.columns(right))
+    check_columns("on" if on is not None else "left_on", left_names, library.columns(left), " in left")
+    check_columns("on" if on is not None else "right_on", right_names, library.columns(right), " in right")
     keys = [
         key_table(library, table, names, by_value=True) for table, names in ((left, left_names), (right, right_names))
     ]
     keys = of_one_schema("right_on" if on is None else "on", keys, right_names)
-    equal = library.joins_nulls if nulls_equal is None else bool(nulls_equal)
+    equal = library.joins_nulls if nulls_equal is None else flag("nulls_equal", nulls_equal)
     names = {} if how in OF_LEFT_ONLY else renamed(library, left, right, right_names, suffix)
     of_left, of_right = joined_rows(client, library, keys, how, equal, most_rows)
     if how in OF_LEFT_ONLY:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from corank._elements import whole
+from corank._elements import flag, whole
 from corank._errors import InvalidArgument
 from corank._frames import Library, Rows, check_columns, key_table, library_of, listed
 from corank._key_digits import NANS, Order, held_type
@@ -47,6 +47,7 @@ def names_of(argument: str, given: Any) -> list[Any]:
         InvalidArgument: there are none.
     """
     names = list(given) if isinstance(given, (list, tuple)) else [given]
+    names = [name.item() if isinstance(name, (np.str_, np.integer)) else name for name in names]
     if not names:
         raise InvalidArgument(f"{argument}: is empty; name one column or more", field=argument)
     return names
@@ -69,7 +70,7 @@ def order_by(library: Library, names: Sequence[Any], descending: Any, nulls: Any
     Raises:
         InvalidArgument: an option does not fit the keys, or is none of its choices.
     """
-    directions = _of_each("descending", descending, names)
+    directions = tuple(flag("descending", each) for each in _of_each("descending", descending, names))
     places = _of_each("nulls", library.nulls if nulls is None else nulls, names)
     for place in places:
         if place not in _PLACES:
@@ -78,7 +79,7 @@ def order_by(library: Library, names: Sequence[Any], descending: Any, nulls: Any
     if nan not in NANS:
         raise InvalidArgument(f"nan: {nan!r} is none of {', '.join(map(repr, NANS))}", field="nan")
     keys = tuple(str(at) for at in range(len(names)))
-    return Order(keys, tuple(bool(each) for each in directions), places, nan)
+    return Order(keys, directions, places, nan)
 
 
 def argsort_by(
