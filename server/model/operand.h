@@ -25,6 +25,7 @@ struct Operand {
   int device = 0;               // the device's index in the server, if the bytes are on one
   bool is_shared = false;       // host memory that the caller may change at any time
   bool is_pinned = false;       // host memory that kernels can read
+  bool is_snapshot = false;     // a copy of counts or offsets in pinned memory, aligned to the element
   bool is_pending = false;      // the bytes have not arrived yet: only for the first check of a request
   int stream_input = -1;        // of the job's streamed inputs, the one that brings the bytes; -1: none
   bool has_count = true;        // false: is_pending, and the caller announced no count; `count` is then 0

@@ -244,7 +244,7 @@ void ExecutePlan::Release() {
 }
 
 void ExecutePlan::Choose(const StreamOptions& streams) {
-  const bool fits_whole = is_size_known() && known_device_bytes_ <= streams.max_device_bytes;
+  const bool fits_whole = HasPlausibleCounts() && known_device_bytes_ <= streams.max_device_bytes;
   if (external_ != nullptr && external_->prefers_whole() && fits_whole) external_.reset();
   Workload work;
   work.is_streamed = true;

@@ -296,15 +296,14 @@ absl::Status RequestPlaces::Snapshot(Operand* operand, Field field) {
   operand->bytes = copy.get();
   operand->on_device = false;
   operand->is_shared = false;
+  operand->is_snapshot = true;
   operand->lease = std::move(copy);
   return absl::OkStatus();
 }
 
 absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayUse use, Operand* operand) {
   const std::string path = field.Sub("stored");
-  if (array.stored().temporary()) {
-    return NoTemporary(path);
-  }
+  if (array.stored().temporary()) return NoTemporary(path);
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const KeptArray> kept,
                           shared_.arrays->Find(owner(), array.stored().name(), path + ".name"));
   if (kept->type != array.type() || kept->element_bytes != operand->element_bytes) {

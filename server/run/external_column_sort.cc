@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/wire_enums.h"
 #include "server/base/status_macros.h"
+#include "server/model/offsets.h"
 #include "server/run/row_sink.h"
 #include "server/run/row_source.h"
 #include "server/run/table_merge.h"
@@ -29,6 +30,7 @@ Inputs InputsOf(const Spec& sort) {
   for (size_t i = 0; i < sort.columns.size(); ++i) {
     const std::string path = absl::StrCat("key_columns[", i, "]");
     inputs.emplace_back(path + ".data", &sort.columns[i].data);
+    if (sort.columns[i].offsets) inputs.emplace_back(path + ".offsets", &*sort.columns[i].offsets);
     if (sort.columns[i].validity) inputs.emplace_back(path + ".validity", &*sort.columns[i].validity);
   }
   if (sort.values) inputs.emplace_back("values", &*sort.values);
@@ -37,10 +39,6 @@ Inputs InputsOf(const Spec& sort) {
 
 bool Takes(const Spec& sort) {
   if (sort.want_ranks || sort.limit == 0 || !sort.has_rows() || sort.rows() == 0) return false;
-  const auto& columns = sort.columns;
-  if (std::any_of(columns.begin(), columns.end(), [](const auto& column) { return column.offsets.has_value(); })) {
-    return false;
-  }
   const Inputs inputs = InputsOf(sort);
   const bool is_streamed = sort.columns.front().data.stream_input >= 0;
   const auto is_taken = [is_streamed](const auto& input) {
@@ -83,9 +81,14 @@ std::unique_ptr<const ExternalWork> ExternalColumnSort::For(const Spec& sort) {
 }
 
 int64_t ExternalColumnSort::HostBytes(const Spec& sort, int64_t parts, const JobMemory& memory) {
+  const TableShape shape(sort);
+  // Where pieces begin is known only from the offsets of strings, so their streams are received first.
+  const bool is_received = parts > 0 && shape.has_strings();
   int64_t copies = 0;
-  for (const auto& [field, input] : InputsOf(sort)) copies += parts > 0 ? 0 : RowSource::CopyBytes(*input);
-  return copies + TableSorter::HostBytes(TableShape(sort), sort.rows(), sort.limit, parts > 0, memory);
+  for (const auto& [field, input] : InputsOf(sort)) {
+    if (is_received || parts == 0) copies += is_received ? input->size_bytes() : RowSource::CopyBytes(*input);
+  }
+  return copies + TableSorter::HostBytes(shape, sort.rows(), sort.limit, parts > 0 && !is_received, memory);
 }
 
 int64_t ExternalColumnSort::work_bytes() const {
@@ -94,8 +97,8 @@ int64_t ExternalColumnSort::work_bytes() const {
 
 int64_t ExternalColumnSort::device_bytes(const Engine& engine) const {
   // Tiles of the result are no larger than pieces.
-  const int64_t rows = TableSorter::PieceRows(shape_, spec_.rows(), *means_.memory);
-  return TableSorter::kStreams * shape_.SortBytes(engine, rows, rows);
+  const TableSize size = TableSorter::PieceSize(shape_, spec_.rows(), *means_.memory);
+  return TableSorter::kStreams * shape_.SortBytes(engine, size, size.rows);
 }
 
 int64_t ExternalColumnSort::host_bytes() const {
@@ -112,6 +115,15 @@ absl::Status ExternalColumnSort::Sort(Lane& lane, Outcome& outcome) {
   JobMemory& memory = *means_.memory;
   const Inputs inputs = InputsOf(spec_);
   CORANK_ASSIGN_OR_RETURN(RowSource source, RowSource::Open({inputs.begin(), inputs.end()}, means_.pipe.get(), memory));
+  if (shape_.has_strings() && !source.is_complete()) {
+    CORANK_RETURN_IF_ERROR(source.ReceiveAll(lane, memory));
+    for (size_t i = 0; i < source.arrays().size(); ++i) {
+      if (shape_.arrays()[i].kind != TableShape::Array::Kind::kOffsets) continue;
+      const RowSource::Array &offsets = source.arrays()[i], &strings = source.arrays()[i - 1];
+      CORANK_RETURN_IF_ERROR(
+          CheckRisingOffsets(Int64View(offsets.rows, offsets.count), offsets.field, strings.count, "strings", "bytes"));
+    }
+  }
   TableSorter sorter(shape_, spec_.rows(), spec_.limit, &memory, &lane, &outcome.stats);
   CORANK_RETURN_IF_ERROR(sorter.AddAll(source));
   CORANK_ASSIGN_OR_RETURN(const std::vector<TableRun> runs, sorter.Finish());
@@ -124,17 +136,23 @@ absl::Status ExternalColumnSort::Sort(Lane& lane, Outcome& outcome) {
   std::vector<RowSink::Column> places;
   auto result = results.begin();
   for (const ColumnSortOperation::Column& column : spec_.columns) {
-    for (int array = 0; array < (column.validity ? 2 : 1); ++array) {
+    for (int array = 0; array < 1 + (column.offsets ? 1 : 0) + (column.validity ? 1 : 0); ++array) {
       places.push_back(spec_.want_columns ? (result++)->column() : RowSink::Column());
     }
   }
   if (spec_.values || spec_.want_indices) places.push_back(results.back().column());
-  const int64_t tile_rows = std::min(TableSorter::PieceRows(shape_, spec_.rows(), memory),
-                                     std::max<int64_t>(1, kTileBytes / shape_.row_bytes()));
-  TableSink sink(shape_, std::move(places), tile_rows, means_.pipe.get(), &lane);
+  TableSize most = TableSorter::PieceSize(shape_, spec_.rows(), memory);
+  most.rows = std::min(most.rows, std::max<int64_t>(1, kTileBytes / shape_.row_bytes()));
+  TableSink sink(shape_, std::move(places), std::move(most), means_.pipe.get(), &lane);
   const int64_t rows = spec_.limit < 0 ? spec_.rows() : std::min(spec_.limit, spec_.rows());
   CORANK_RETURN_IF_ERROR(MergeTables(lane, shape_, runs, rows, sink, &outcome.stats));
-  for (const RowResult& made : results) outcome.results.push_back(made.Collect());
+  auto string_bytes = sink.taken().string_bytes.begin();
+  for (const RowResult& made : results) {
+    outcome.results.push_back(made.Collect());
+    if (outcome.results.back().role == ResultRole::kColumnOffsets) {
+      (outcome.results.end() - 2)->count = *string_bytes++;
+    }
+  }
   return absl::OkStatus();
 }
 

@@ -17,7 +17,7 @@ namespace corank {
 /// their order.
 class ExternalColumnSort final : public Operation {
  public:
-  /// Null unless the sort can run this way: of columns of fixed width and known length without ranks, whose arrays all
+  /// Null unless the sort can run this way: of columns of known length without ranks, whose arrays all
   /// come in chunks, with results for streams or a few rows for the response; or whose arrays lie in shared memory,
   /// small ones also inline, with results in host memory.
   static std::unique_ptr<const ExternalWork> For(const ColumnSortOperation::Spec& sort);

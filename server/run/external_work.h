@@ -30,7 +30,8 @@ class ExternalWork {
   virtual bool keeps_first_rows() const { return false; }
   /// Whether it may need less host memory as a whole, on the device.
   virtual bool may_fit_whole() const { return false; }
-  /// Whether it is slower than the work as a whole, which then runs if it fits on the device.
+  /// Whether it is slower than the work as a whole, which then runs if it fits on the device. The announced lengths of
+  /// its arrays determine what that takes.
   virtual bool prefers_whole() const { return false; }
   /// Upper bound of its pinned memory. `parts`: number of calls that send chunks concurrently; 0: no chunks.
   virtual int64_t HostBytes(int64_t parts, int64_t piece_bytes, const JobMemory& memory) const = 0;

@@ -1,5 +1,6 @@
 #include "server/run/row_source.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "server/base/status_macros.h"
@@ -14,12 +15,13 @@ absl::StatusOr<RowSource> RowSource::Open(const std::vector<std::pair<absl::stri
     if (pipe != nullptr) {
       const StreamInput& input = pipe->inputs()[static_cast<size_t>(operand->stream_input)];
       source.array_of_[static_cast<size_t>(operand->stream_input)] = source.arrays_.size();
-      source.arrays_.push_back({input.field, input.count});
+      source.arrays_.push_back({input.field, input.count, input.element_bytes});
       continue;
     }
     Array& array = source.arrays_.emplace_back();
     array.field = std::string(field);
     array.count = operand->count;
+    array.element_bytes = operand->element_bytes;
     array.rows = static_cast<const char*>(operand->bytes);
     const int64_t bytes = CopyBytes(*operand);
     if (bytes == 0) continue;
@@ -33,13 +35,33 @@ absl::StatusOr<RowSource> RowSource::Open(const std::vector<std::pair<absl::stri
 bool RowSource::IsOnHost(const Operand& array) {
   // Most bytes of an inline array beside others in shared memory.
   constexpr int64_t kMostMessageBytes = int64_t{1} << 20;
-  return array.is_shared || (!array.on_device && array.size_bytes() <= kMostMessageBytes);
+  return array.is_shared || array.is_snapshot || (!array.on_device && array.size_bytes() <= kMostMessageBytes);
 }
 
 absl::StatusOr<std::vector<InputChunk>> RowSource::Receive(Lane& lane) {
   CORANK_ASSIGN_OR_RETURN(std::vector<InputChunk> chunks, pipe_->Receive(lane));
   for (InputChunk& chunk : chunks) chunk.input = array_of_[chunk.input];
   return chunks;
+}
+
+absl::Status RowSource::ReceiveAll(Lane& lane, JobMemory& memory) {
+  for (Array& array : arrays_) {
+    const int64_t bytes = array.count * array.element_bytes;
+    CORANK_ASSIGN_OR_RETURN(array.copy, memory.AllocateHost(std::max<int64_t>(1, bytes), array.field));
+    array.rows = array.copy->data();
+  }
+  for (;;) {
+    CORANK_ASSIGN_OR_RETURN(const std::vector<InputChunk> chunks, Receive(lane));
+    if (chunks.empty()) break;
+    for (const InputChunk& chunk : chunks) {
+      if (chunk.count == 0) continue;
+      const Array& array = arrays_[chunk.input];
+      std::memcpy(array.copy->data() + chunk.first_element * array.element_bytes, chunk.bytes.get(),
+                  static_cast<size_t>(chunk.count * array.element_bytes));
+    }
+  }
+  pipe_ = nullptr;
+  return absl::OkStatus();
 }
 
 }  // namespace corank

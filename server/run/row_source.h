@@ -20,10 +20,11 @@ namespace corank {
 class RowSource {
  public:
   struct Array {
-    std::string field;                            // named by errors
-    int64_t count = -1;                           // -1: unknown until its last chunk
+    std::string field;   // named by errors
+    int64_t count = -1;  // -1: unknown until its last chunk
+    int32_t element_bytes = 0;
     const char* rows = nullptr;                   // all elements, aligned, if they are there
-    std::shared_ptr<StreamBlock> copy = nullptr;  // keeps them, unless they are in shared memory
+    std::shared_ptr<StreamBlock> copy = nullptr;  // keeps them, unless the caller or the request does
   };
 
   /// `arrays`: with their fields. With a pipe, each is one of its inputs; without, IsOnHost. The pointees outlive the
@@ -34,7 +35,9 @@ class RowSource {
   /// Whether external work can read the array where it is, or copy it cheaply.
   static bool IsOnHost(const Operand& array);
   /// Pinned memory that Open takes for such an array.
-  static int64_t CopyBytes(const Operand& array) { return array.is_shared ? 0 : array.size_bytes(); }
+  static int64_t CopyBytes(const Operand& array) {
+    return array.is_shared || array.is_snapshot ? 0 : array.size_bytes();
+  }
 
   const std::vector<Array>& arrays() const { return arrays_; }
   /// Whether all arrays are there.
@@ -42,6 +45,9 @@ class RowSource {
   /// Waits for chunks, whose `input` counts arrays(). Empty: all arrays have ended. Errors: those of
   /// ChunkPipe::Receive.
   absl::StatusOr<std::vector<InputChunk>> Receive(Lane& lane);
+  /// Receives all chunks into pinned memory; then all arrays, whose counts are known, are there. Errors: those of
+  /// Receive and of allocations.
+  absl::Status ReceiveAll(Lane& lane, JobMemory& memory);
 
  private:
   explicit RowSource(ChunkPipe* pipe) : pipe_(pipe) {}

@@ -13,9 +13,17 @@ TableShape::TableShape(const ColumnSortOperation::Spec& sort)
     : algorithm_(sort.algorithm), has_indices_(sort.want_indices) {
   for (const ColumnSortOperation::Column& from : sort.columns) {
     columns_.push_back(ColumnSortOperation::KeyColumnOf(from));
-    arrays_.push_back({from.data.element_bytes});
+    if (from.offsets) {
+      const size_t strings = mean_string_bytes_.size();
+      arrays_.push_back({1, Array::Kind::kStrings, strings});
+      arrays_.push_back({sizeof(int64_t), Array::Kind::kOffsets, strings});
+      mean_string_bytes_.push_back(from.data.count / std::max<int64_t>(1, from.rows()) + 1);
+      row_bytes_ += mean_string_bytes_.back() - 1;  // an element of the data counts below
+    } else {
+      arrays_.push_back({from.data.element_bytes});
+    }
     has_validity_.push_back(from.validity.has_value());
-    if (from.validity) arrays_.push_back({1, /*is_bitmap=*/true});
+    if (from.validity) arrays_.push_back({1, Array::Kind::kBitmap});
     has_bitmaps_ |= from.validity.has_value();
   }
   value_bytes_ = sort.values ? sort.values->element_bytes : has_indices_ ? IndexBytes(sort.rows() - 1) : 0;
@@ -23,16 +31,29 @@ TableShape::TableShape(const ColumnSortOperation::Spec& sort)
   for (const Array& array : arrays_) row_bytes_ += array.element_bytes;
 }
 
-int64_t TableShape::BlockBytes(int64_t rows) const {
-  return std::accumulate(arrays_.begin(), arrays_.end(), int64_t{0},
-                         [rows](int64_t bytes, const Array& array) { return bytes + AlignUp(array.Bytes(rows)); });
+int64_t TableShape::Array::Elements(const TableSize& size) const {
+  switch (kind) {
+    case Kind::kBitmap:
+      return ValidityBytes(size.rows);
+    case Kind::kOffsets:
+      return size.rows + 1;
+    case Kind::kStrings:
+      return size.string_bytes[strings];
+    default:
+      return size.rows;
+  }
 }
 
-std::vector<char*> TableShape::Places(char* block, int64_t rows) const {
+int64_t TableShape::BlockBytes(const TableSize& size) const {
+  return std::accumulate(arrays_.begin(), arrays_.end(), int64_t{0},
+                         [&size](int64_t bytes, const Array& array) { return bytes + AlignUp(array.Bytes(size)); });
+}
+
+std::vector<char*> TableShape::Places(char* block, const TableSize& size) const {
   std::vector<char*> places;
   for (const Array& array : arrays_) {
     places.push_back(block);
-    block += AlignUp(array.Bytes(rows));
+    block += AlignUp(array.Bytes(size));
   }
   return places;
 }
@@ -46,24 +67,30 @@ std::vector<KeyColumn> TableShape::Columns(const std::vector<char*>& arrays) con
   auto array = arrays.begin();
   for (size_t i = 0; i < columns.size(); ++i) {
     columns[i].data = *array++;
+    if (columns[i].kind == ColumnKind::kStrings) columns[i].offsets = reinterpret_cast<const int64_t*>(*array++);
     if (has_validity_[i]) columns[i].validity = reinterpret_cast<const uint8_t*>(*array++);
   }
   return columns;
 }
 
-ColumnSortArgs TableShape::Args(const std::vector<char*>& from, const std::vector<char*>& to, int64_t rows,
+ColumnSortArgs TableShape::Args(const std::vector<char*>& from, const std::vector<char*>& to, const TableSize& size,
                                 int64_t kept, std::vector<KeyColumn>& columns) const {
   columns = Columns(from);
   auto out = to.begin();
+  auto string_bytes = size.string_bytes.begin();
   for (KeyColumn& column : columns) {
     column.data_out = *out++;
+    if (column.kind == ColumnKind::kStrings) {
+      column.data_bytes = *string_bytes++;
+      column.offsets_out = reinterpret_cast<int64_t*>(*out++);
+    }
     if (column.validity != nullptr) column.validity_out = reinterpret_cast<uint8_t*>(*out++);
   }
   ColumnSortArgs args;
   args.columns = columns.data();
   args.column_count = static_cast<int32_t>(columns.size());
   args.algorithm = algorithm_;
-  args.count = rows;
+  args.count = size.rows;
   args.limit = kept;
   args.value_bytes = value_bytes_;
   if (value_bytes_ > 0) {
@@ -74,22 +101,42 @@ ColumnSortArgs TableShape::Args(const std::vector<char*>& from, const std::vecto
 }
 
 absl::Status TableShape::Sort(EngineStream& stream, const std::vector<char*>& from, const std::vector<char*>& to,
-                              int64_t rows, int64_t kept, OperatorReport* report) const {
+                              const TableSize& size, int64_t kept, OperatorReport* report) const {
   std::vector<KeyColumn> columns;
-  return stream.SortColumns(Args(from, to, rows, kept, columns), report);
+  return stream.SortColumns(Args(from, to, size, kept, columns), report);
 }
 
-int64_t TableShape::SortBytes(const Engine& engine, int64_t rows, int64_t kept) const {
+int64_t TableShape::SortBytes(const Engine& engine, const TableSize& size, int64_t kept) const {
   char any = 0;
   const std::vector<char*> somewhere(arrays_.size(), &any);
   std::vector<KeyColumn> columns;
-  return BlockBytes(rows) + BlockBytes(kept) + engine.WorkspaceBytes(Args(somewhere, somewhere, rows, kept, columns));
+  return BlockBytes(size) + BlockBytes({kept, size.string_bytes}) +
+         engine.WorkspaceBytes(Args(somewhere, somewhere, size, kept, columns));
 }
 
 namespace {
 
-// The order of two rows of different runs.
+// The order of the rows of a run, by groups of columns: a column of strings ends its group.
+std::vector<RowOrder> OrderOf(const TableShape& shape, const TableRun& run) {
+  const std::vector<KeyColumn> columns = shape.Columns(run.arrays);
+  std::vector<RowOrder> groups;
+  size_t first = 0;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].kind != ColumnKind::kStrings && i + 1 < columns.size()) continue;
+    groups.emplace_back(&columns[first], static_cast<int>(i + 1 - first));
+    first = i + 1;
+  }
+  return groups;
+}
+
+// The order of two rows of different runs, by a group of columns.
 int CompareRows(const RowOrder& x, int64_t x_row, const RowOrder& y, int64_t y_row) {
+  constexpr int64_t kTailBytes = 7;
+  for (int64_t first = 0; x.ends_in_strings(); first += kTailBytes) {
+    const uint64_t x_tail = x.Tail(x_row, first), y_tail = y.Tail(y_row, first);
+    if (x_tail != y_tail) return x_tail < y_tail ? -1 : 1;
+    if (x.TailDecides(x_tail)) return 0;
+  }
   // Without strings, the first difference of two streams decides, and rows without a difference are equal.
   for (int64_t first = 0; first < x.stream_bytes(); first += 8) {
     const uint64_t x_word = x.Word(x_row, first), y_word = y.Word(y_row, first);
@@ -98,15 +145,22 @@ int CompareRows(const RowOrder& x, int64_t x_row, const RowOrder& y, int64_t y_r
   return 0;
 }
 
+int CompareRows(const std::vector<RowOrder>& x, int64_t x_row, const std::vector<RowOrder>& y, int64_t y_row) {
+  int order = 0;
+  for (size_t group = 0; group < x.size() && order == 0; ++group) {
+    order = CompareRows(x[group], x_row, y[group], y_row);
+  }
+  return order;
+}
+
 }  // namespace
 
 std::vector<int64_t> CutTables(const TableShape& shape, const std::vector<TableRun>& runs,
                                const std::vector<int64_t>& begin, int64_t rows) {
-  std::vector<RowOrder> orders;
+  std::vector<std::vector<RowOrder>> orders;
   std::vector<int64_t> least = begin, most(runs.size());
   for (size_t i = 0; i < runs.size(); ++i) {
-    const std::vector<KeyColumn> columns = shape.Columns(runs[i].arrays);
-    orders.emplace_back(columns.data(), static_cast<int>(columns.size()));
+    orders.push_back(OrderOf(shape, runs[i]));
     most[i] = std::min(runs[i].rows, begin[i] + rows);
   }
   // Run i ends between least[i] and most[i]. Each step takes the middle row of the longest range and counts the rows
@@ -142,6 +196,21 @@ std::vector<int64_t> CutTables(const TableShape& shape, const std::vector<TableR
       most = before;
     }
   }
+}
+
+TableSize SizeOf(const TableShape& shape, const std::vector<TableRun>& runs, const std::vector<int64_t>& begin,
+                 const std::vector<int64_t>& end) {
+  TableSize size{0, std::vector<int64_t>(shape.mean_string_bytes().size(), 0)};
+  for (size_t i = 0; i < runs.size(); ++i) {
+    size.rows += end[i] - begin[i];
+    for (size_t a = 0; a < shape.arrays().size(); ++a) {
+      const TableShape::Array& array = shape.arrays()[a];
+      if (array.kind != TableShape::Array::Kind::kOffsets) continue;
+      const auto* const offsets = reinterpret_cast<const int64_t*>(runs[i].arrays[a]);
+      size.string_bytes[array.strings] += offsets[end[i]] - offsets[begin[i]];
+    }
+  }
+  return size;
 }
 
 void AppendBits(uint8_t* to, int64_t to_bit, const uint8_t* from, int64_t from_bit, int64_t count) {

@@ -12,19 +12,36 @@
 
 namespace corank {
 
-/// The arrays of a table: for each key column its data and, if it has one, its validity; then the values, or the index
-/// of each row in the input. A block of `rows` rows holds them one after another, each 256-byte aligned.
+/// How many rows some memory holds, and how many bytes of strings of each column that has them.
+struct TableSize {
+  int64_t rows = 0;
+  std::vector<int64_t> string_bytes = {};
+};
+
+/// The arrays of a table: for each key column its data and, if it has them, its offsets and its validity; then the
+/// values, or the index of each row in the input. A block of memory holds them one after another, each 256-byte
+/// aligned. Its offsets begin at 0.
 class TableShape {
  public:
   struct Array {
+    enum class Kind : uint8_t {
+      kRows,     // an element for each row
+      kBitmap,   // an element for the bits of 8 rows
+      kOffsets,  // one more than there are rows
+      kStrings,  // their bytes
+    };
     int32_t element_bytes = 0;
-    bool is_bitmap = false;  // an element has the bits of 8 rows
+    Kind kind = Kind::kRows;
+    size_t strings = 0;  // of kOffsets and kStrings: the index in TableSize::string_bytes
 
-    int64_t Elements(int64_t rows) const { return is_bitmap ? ValidityBytes(rows) : rows; }
-    int64_t Bytes(int64_t rows) const { return Elements(rows) * element_bytes; }
+    int64_t Elements(const TableSize& size) const;
+    int64_t Bytes(const TableSize& size) const { return Elements(size) * element_bytes; }
+    /// Where the rows begin that follow rows of this size.
+    int64_t BytesBefore(const TableSize& size) const {
+      return kind == Kind::kOffsets ? size.rows * element_bytes : Bytes(size);
+    }
   };
 
-  /// Of a sort whose columns all have a fixed width.
   explicit TableShape(const ColumnSortOperation::Spec& sort);
 
   const std::vector<Array>& arrays() const { return arrays_; }
@@ -32,28 +49,32 @@ class TableShape {
   size_t inputs() const { return has_indices_ ? arrays_.size() - 1 : arrays_.size(); }
   bool has_indices() const { return has_indices_; }
   bool has_bitmaps() const { return has_bitmaps_; }
-  /// Of a row in all arrays, rounded up to whole bytes.
+  bool has_strings() const { return !mean_string_bytes_.empty(); }
+  /// For each column of strings, the mean of its strings' bytes, rounded up.
+  const std::vector<int64_t>& mean_string_bytes() const { return mean_string_bytes_; }
+  /// Of a row in all arrays, with strings of mean length, rounded up to whole bytes.
   int64_t row_bytes() const { return row_bytes_; }
   /// The bytes of a block, and where its arrays begin.
-  int64_t BlockBytes(int64_t rows) const;
-  std::vector<char*> Places(char* block, int64_t rows) const;
+  int64_t BlockBytes(const TableSize& size) const;
+  std::vector<char*> Places(char* block, const TableSize& size) const;
   /// At most `rows`, but at least one; with bitmaps a multiple of 8, so that parts of bitmaps begin with a byte.
   int64_t WholeRows(int64_t rows) const;
 
   /// The columns that begin at these addresses, one for each array.
   std::vector<KeyColumn> Columns(const std::vector<char*>& arrays) const;
-  /// Enqueues a sort of `rows` rows on the device into a table with the first `kept` of them.
-  absl::Status Sort(EngineStream& stream, const std::vector<char*>& from, const std::vector<char*>& to, int64_t rows,
-                    int64_t kept, OperatorReport* report) const;
+  /// Enqueues a sort of rows on the device into a table with the first `kept` of them.
+  absl::Status Sort(EngineStream& stream, const std::vector<char*>& from, const std::vector<char*>& to,
+                    const TableSize& size, int64_t kept, OperatorReport* report) const;
   /// Device memory for that sort and both tables.
-  int64_t SortBytes(const Engine& engine, int64_t rows, int64_t kept) const;
+  int64_t SortBytes(const Engine& engine, const TableSize& size, int64_t kept) const;
 
  private:
-  ColumnSortArgs Args(const std::vector<char*>& from, const std::vector<char*>& to, int64_t rows, int64_t kept,
+  ColumnSortArgs Args(const std::vector<char*>& from, const std::vector<char*>& to, const TableSize& size, int64_t kept,
                       std::vector<KeyColumn>& columns) const;
 
   std::vector<KeyColumn> columns_;  // without addresses
   std::vector<bool> has_validity_;  // of each column
+  std::vector<int64_t> mean_string_bytes_;
   std::vector<Array> arrays_;
   int32_t value_bytes_ = 0;
   SortAlgorithm algorithm_;
@@ -62,7 +83,7 @@ class TableShape {
   int64_t row_bytes_ = 0;
 };
 
-/// A sorted table in pinned host memory.
+/// A sorted table in pinned host memory. With a limit, its memory may be larger than its rows.
 struct TableRun {
   int64_t rows = 0;
   std::vector<char*> arrays;
@@ -74,6 +95,10 @@ struct TableRun {
 /// first. Takes O(r log n) comparisons for each of about log(r n) steps, with r runs.
 std::vector<int64_t> CutTables(const TableShape& shape, const std::vector<TableRun>& runs,
                                const std::vector<int64_t>& begin, int64_t rows);
+
+/// Rows [begin[i], end[i]) of all runs together.
+TableSize SizeOf(const TableShape& shape, const std::vector<TableRun>& runs, const std::vector<int64_t>& begin,
+                 const std::vector<int64_t>& end);
 
 /// Copies `count` bits, from bit `from_bit` of `from` to bit `to_bit` of `to`, whose bits from there on are 0.
 void AppendBits(uint8_t* to, int64_t to_bit, const uint8_t* from, int64_t from_bit, int64_t count);

@@ -11,31 +11,44 @@
 
 namespace corank {
 
-TableSink::TableSink(const TableShape& shape, std::vector<RowSink::Column> places, int64_t most_rows, ChunkPipe* pipe,
+using Kind = TableShape::Array::Kind;
+
+TableSink::TableSink(const TableShape& shape, std::vector<RowSink::Column> places, TableSize most, ChunkPipe* pipe,
                      Lane* lane)
-    : shape_(shape), places_(std::move(places)), pipe_(pipe), lane_(lane), tile_rows_(most_rows) {
-  if (const int64_t sent = SentBytes(1); sent > 0) {
+    : shape_(shape), places_(std::move(places)), pipe_(pipe), lane_(lane), most_(std::move(most)) {
+  taken_.string_bytes.resize(most_.string_bytes.size());
+  if (const int64_t sent = SentBytes({1, shape_.mean_string_bytes()}); sent > 0) {
     // Gaps between the arrays of a tile are no larger than the arrays of one row with theirs.
     int64_t row_bytes = 0;
     for (size_t i = 0; i < places_.size(); ++i) {
-      if (places_[i].stream_id) row_bytes += shape_.arrays()[i].element_bytes;
+      const TableShape::Array& array = shape_.arrays()[i];
+      if (!places_[i].stream_id) continue;
+      row_bytes += array.kind == Kind::kStrings ? shape_.mean_string_bytes()[array.strings] : array.element_bytes;
     }
-    tile_rows_ = std::min(tile_rows_, std::max<int64_t>(0, pipe_->tile_bytes() - sent) / row_bytes);
+    most_.rows = std::min(most_.rows, std::max<int64_t>(0, pipe_->tile_bytes() - sent) / row_bytes);
   }
-  tile_rows_ = shape_.WholeRows(tile_rows_);
+  most_.rows = shape_.WholeRows(most_.rows);
 }
 
-int64_t TableSink::SentBytes(int64_t rows) const {
+bool TableSink::Fits(const TableSize& size) const {
+  for (size_t i = 0; i < size.string_bytes.size(); ++i) {
+    if (size.string_bytes[i] > most_.string_bytes[i]) return false;
+  }
+  const int64_t sent = SentBytes(size);
+  return sent == 0 || sent <= pipe_->tile_bytes();
+}
+
+int64_t TableSink::SentBytes(const TableSize& size) const {
   int64_t bytes = 0;
   for (size_t i = 0; i < places_.size(); ++i) {
-    if (places_[i].stream_id) bytes += AlignUp(shape_.arrays()[i].Bytes(rows));
+    if (places_[i].stream_id) bytes += AlignUp(shape_.arrays()[i].Bytes(size));
   }
   return bytes;
 }
 
-absl::StatusOr<TableSink::Tile> TableSink::Take(int64_t first, int64_t count, bool wait) {
-  Tile tile;
-  if (const int64_t bytes = SentBytes(count); bytes > 0) {
+absl::StatusOr<TableSink::Tile> TableSink::Take(const TableSize& size, bool wait) {
+  Tile tile{taken_, size, {}};
+  if (const int64_t bytes = SentBytes(size); bytes > 0) {
     CORANK_ASSIGN_OR_RETURN(tile.memory, pipe_->TakeBuffer(*lane_, bytes, wait));
     if (tile.memory == nullptr) return tile;
   }
@@ -44,50 +57,107 @@ absl::StatusOr<TableSink::Tile> TableSink::Take(int64_t first, int64_t count, bo
     const TableShape::Array& array = shape_.arrays()[i];
     if (places_[i].stream_id) {
       tile.arrays.push_back(next);
-      next += AlignUp(array.Bytes(count));
+      next += AlignUp(array.Bytes(size));
     } else {
-      tile.arrays.push_back(places_[i].place == nullptr ? nullptr : places_[i].place + array.Bytes(first));
+      tile.arrays.push_back(places_[i].place == nullptr ? nullptr : places_[i].place + array.BytesBefore(taken_));
     }
   }
+  taken_.rows += size.rows;
+  for (size_t i = 0; i < size.string_bytes.size(); ++i) taken_.string_bytes[i] += size.string_bytes[i];
   return tile;
 }
 
-void TableSink::Done(int64_t first, int64_t count, const Tile& tile) {
+void TableSink::Done(const Tile& tile) {
   for (size_t i = 0; i < places_.size(); ++i) {
     const TableShape::Array& array = shape_.arrays()[i];
+    if (array.kind == Kind::kOffsets && tile.arrays[i] != nullptr) {
+      const int64_t before = tile.before.string_bytes[array.strings];
+      if (tile.before.rows == 0) std::memset(tile.arrays[i], 0, sizeof(int64_t));
+      for (int64_t row = 1; row <= tile.size.rows && before > 0; ++row) {
+        char* const place = tile.arrays[i] + row * array.element_bytes;  // may be unaligned
+        int64_t offset;
+        std::memcpy(&offset, place, sizeof(offset));
+        offset += before;
+        std::memcpy(place, &offset, sizeof(offset));
+      }
+    }
     if (!places_[i].stream_id) continue;
-    SendChunks(*pipe_, *places_[i].stream_id, array.Elements(first), array.Elements(count), array.element_bytes,
-               tile.arrays[i], tile.memory);
+    // The first offset is the last one of the tile before.
+    const int64_t sent = array.kind == Kind::kOffsets && tile.before.rows > 0 ? 1 : 0;
+    SendChunks(*pipe_, *places_[i].stream_id, array.BytesBefore(tile.before) / array.element_bytes + sent,
+               array.Elements(tile.size) - sent, array.element_bytes, tile.arrays[i] + sent * array.element_bytes,
+               tile.memory);
   }
 }
 
 namespace {
 
-// Puts rows [begin[i], end[i]) of all runs into one table on the device.
-absl::Status Gather(EngineStream& stream, const TableShape& shape, const std::vector<TableRun>& runs,
-                    const std::vector<int64_t>& begin, const std::vector<int64_t>& end, int64_t rows,
+// Where in each run the rows of a tile lie: [begin[i], end[i]).
+struct Cut {
+  std::vector<int64_t> begin, end;
+  TableSize size;
+};
+
+// The next rows of all runs that fit into a tile, at most `rows`.
+Cut NextTile(const TableShape& shape, const std::vector<TableRun>& runs, const std::vector<int64_t>& begin,
+             int64_t rows, const TableSink& sink) {
+  for (;; rows = shape.WholeRows(rows / 2)) {
+    Cut cut{begin, CutTables(shape, runs, begin, rows), {}};
+    cut.size = SizeOf(shape, runs, cut.begin, cut.end);
+    if (sink.Fits(cut.size) || rows <= shape.WholeRows(1)) return cut;
+  }
+}
+
+absl::Status GatherBits(EngineStream& stream, const std::vector<TableRun>& runs, const Cut& cut, size_t array,
+                        char* to) {
+  const int64_t bytes = ValidityBytes(cut.size.rows);
+  CORANK_ASSIGN_OR_RETURN(void* const memory, stream.AllocateHost(bytes));
+  auto* const bits = static_cast<uint8_t*>(memory);
+  std::memset(bits, 0, static_cast<size_t>(bytes));
+  int64_t first = 0;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const int64_t count = cut.end[i] - cut.begin[i];
+    AppendBits(bits, first, reinterpret_cast<const uint8_t*>(runs[i].arrays[array]), cut.begin[i], count);
+    first += count;
+  }
+  return stream.CopyToDevice(to, bits, bytes);
+}
+
+// The bytes of strings, and their offsets in the array behind them.
+absl::Status GatherStrings(EngineStream& stream, const std::vector<TableRun>& runs, const Cut& cut, size_t array,
+                           char* to_strings, char* to_offsets) {
+  const int64_t bytes = (cut.size.rows + 1) * static_cast<int64_t>(sizeof(int64_t));
+  CORANK_ASSIGN_OR_RETURN(void* const memory, stream.AllocateHost(bytes));
+  auto* next = static_cast<int64_t*>(memory);
+  *next = 0;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const auto* const offsets = reinterpret_cast<const int64_t*>(runs[i].arrays[array + 1]);
+    const int64_t first = offsets[cut.begin[i]], before = *next;
+    CORANK_RETURN_IF_ERROR(
+        stream.CopyToDevice(to_strings + before, runs[i].arrays[array] + first, offsets[cut.end[i]] - first));
+    for (int64_t row = cut.begin[i]; row < cut.end[i]; ++row) *++next = offsets[row + 1] - first + before;
+  }
+  return stream.CopyToDevice(to_offsets, memory, bytes);
+}
+
+// Puts a tile's rows of all runs into one table on the device.
+absl::Status Gather(EngineStream& stream, const TableShape& shape, const std::vector<TableRun>& runs, const Cut& cut,
                     const std::vector<char*>& to) {
   for (size_t a = 0; a < to.size(); ++a) {
     const TableShape::Array& array = shape.arrays()[a];
-    uint8_t* bits = nullptr;
-    if (array.is_bitmap) {
-      CORANK_ASSIGN_OR_RETURN(void* const memory, stream.AllocateHost(array.Bytes(rows)));
-      bits = static_cast<uint8_t*>(memory);
-      std::memset(bits, 0, static_cast<size_t>(array.Bytes(rows)));
-    }
-    int64_t first = 0;
-    for (size_t i = 0; i < runs.size(); ++i) {
-      const int64_t count = end[i] - begin[i];
-      if (count == 0) continue;
-      if (array.is_bitmap) {
-        AppendBits(bits, first, reinterpret_cast<const uint8_t*>(runs[i].arrays[a]), begin[i], count);
-      } else {
-        CORANK_RETURN_IF_ERROR(stream.CopyToDevice(to[a] + array.Bytes(first),
-                                                   runs[i].arrays[a] + array.Bytes(begin[i]), array.Bytes(count)));
+    if (array.kind == Kind::kBitmap) {
+      CORANK_RETURN_IF_ERROR(GatherBits(stream, runs, cut, a, to[a]));
+    } else if (array.kind == Kind::kStrings) {
+      CORANK_RETURN_IF_ERROR(GatherStrings(stream, runs, cut, a, to[a], to[a + 1]));
+    } else if (array.kind == Kind::kRows) {
+      int64_t first = 0;
+      for (size_t i = 0; i < runs.size(); ++i) {
+        const int64_t count = cut.end[i] - cut.begin[i];
+        CORANK_RETURN_IF_ERROR(stream.CopyToDevice(
+            to[a] + array.Bytes({first}), runs[i].arrays[a] + array.Bytes({cut.begin[i]}), array.Bytes({count})));
+        first += count;
       }
-      first += count;
     }
-    if (array.is_bitmap) CORANK_RETURN_IF_ERROR(stream.CopyToDevice(to[a], bits, array.Bytes(rows)));
   }
   return absl::OkStatus();
 }
@@ -98,31 +168,33 @@ absl::Status MergeTables(Lane& lane, const TableShape& shape, const std::vector<
                          TableSink& sink, v1::RequestStats* stats) {
   EngineStreamRing turns(lane, TableSorter::kStreams, stats);
   std::vector<int64_t> begin(runs.size(), 0);
-  for (int64_t first = 0; first < rows; first += sink.tile_rows()) {
+  while (sink.taken().rows < rows) {
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-    const int64_t count = std::min(sink.tile_rows(), rows - first);
-    const std::vector<int64_t> end = CutTables(shape, runs, begin, count);
-    CORANK_ASSIGN_OR_RETURN(TableSink::Tile tile, sink.Take(first, count, /*wait=*/false));
+    const Cut cut = NextTile(shape, runs, begin, std::min(sink.tile_rows(), rows - sink.taken().rows), sink);
+    CORANK_ASSIGN_OR_RETURN(TableSink::Tile tile, sink.Take(cut.size, /*wait=*/false));
     if (tile.arrays.empty()) {
       CORANK_RETURN_IF_ERROR(turns.FinishAll());
-      CORANK_ASSIGN_OR_RETURN(tile, sink.Take(first, count, /*wait=*/true));
+      CORANK_ASSIGN_OR_RETURN(tile, sink.Take(cut.size, /*wait=*/true));
     }
     CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
     const auto report = std::make_shared<OperatorReport>();
-    turns.WhenDone([&sink, first, count, tile, report] { sink.Done(first, count, tile); });
-    CORANK_ASSIGN_OR_RETURN(void* const unsorted, stream->AllocateDevice(shape.BlockBytes(count)));
-    CORANK_ASSIGN_OR_RETURN(void* const sorted, stream->AllocateDevice(shape.BlockBytes(count)));
-    const std::vector<char*> from = shape.Places(static_cast<char*>(unsorted), count);
-    const std::vector<char*> to = shape.Places(static_cast<char*>(sorted), count);
-    CORANK_RETURN_IF_ERROR(Gather(*stream, shape, runs, begin, end, count, from));
+    turns.WhenDone([&sink, tile, report] { sink.Done(tile); });
+    CORANK_ASSIGN_OR_RETURN(void* const unsorted, stream->AllocateDevice(shape.BlockBytes(cut.size)));
+    CORANK_ASSIGN_OR_RETURN(void* const sorted, stream->AllocateDevice(shape.BlockBytes(cut.size)));
+    const std::vector<char*> from = shape.Places(static_cast<char*>(unsorted), cut.size);
+    const std::vector<char*> to = shape.Places(static_cast<char*>(sorted), cut.size);
+    CORANK_RETURN_IF_ERROR(Gather(*stream, shape, runs, cut, from));
     CORANK_RETURN_IF_ERROR(stream->EndCopyIn());
-    CORANK_RETURN_IF_ERROR(shape.Sort(*stream, from, to, count, count, report.get()));
+    CORANK_RETURN_IF_ERROR(shape.Sort(*stream, from, to, cut.size, cut.size.rows, report.get()));
     CORANK_RETURN_IF_ERROR(stream->EndKernels());
     for (size_t i = 0; i < to.size(); ++i) {
       if (tile.arrays[i] == nullptr) continue;
-      CORANK_RETURN_IF_ERROR(stream->CopyToHost(tile.arrays[i], to[i], shape.arrays()[i].Bytes(count)));
+      const TableShape::Array& array = shape.arrays()[i];
+      // The first offset belongs to the tile before, which may still be on its way.
+      const int64_t kept = array.kind == Kind::kOffsets ? array.element_bytes : 0;
+      CORANK_RETURN_IF_ERROR(stream->CopyToHost(tile.arrays[i] + kept, to[i] + kept, array.Bytes(cut.size) - kept));
     }
-    begin = end;
+    begin = cut.end;
   }
   return turns.FinishAll();
 }

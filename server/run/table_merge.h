@@ -18,30 +18,35 @@ namespace corank {
 class TableSink {
  public:
   struct Tile {
-    std::vector<char*> arrays;               // null: not wanted
+    TableSize before, size;                  // of the rows before it, and of its own
+    std::vector<char*> arrays;               // null: not wanted. Of offsets, the first is that of the tile's end before
     std::shared_ptr<void> memory = nullptr;  // of the arrays that are sent
   };
 
-  /// `places`: where each array of the shape goes. Tiles have at most `most_rows` rows. The pointees outlive the sink.
-  TableSink(const TableShape& shape, std::vector<RowSink::Column> places, int64_t most_rows, ChunkPipe* pipe,
-            Lane* lane);
+  /// `places`: where each array of the shape goes. Tiles have at most the size `most`. The pointees outlive the sink.
+  TableSink(const TableShape& shape, std::vector<RowSink::Column> places, TableSize most, ChunkPipe* pipe, Lane* lane);
 
-  /// Rows of each tile but the last. A multiple of 8 if there are bitmaps.
-  int64_t tile_rows() const { return tile_rows_; }
-  /// Memory for rows [first, first + count). Tiles come in order. Without `wait`, the tile has no arrays if the
-  /// pipe has no buffer before it has sent earlier tiles. Returns the errors of ChunkPipe::TakeBuffer.
-  absl::StatusOr<Tile> Take(int64_t first, int64_t count, bool wait);
-  /// The tile is complete. Called in order.
-  void Done(int64_t first, int64_t count, const Tile& tile);
+  /// The most rows of a tile: whole ones (TableShape::WholeRows).
+  int64_t tile_rows() const { return most_.rows; }
+  /// Whether a tile may have this size. One of the least number of whole rows may always.
+  bool Fits(const TableSize& size) const;
+  /// Memory for the next rows. A tile but the last has whole rows (TableShape::WholeRows). Without `wait`, the tile has
+  /// no arrays if the pipe has no buffer before it has sent earlier tiles. Returns the errors of ChunkPipe::TakeBuffer.
+  absl::StatusOr<Tile> Take(const TableSize& size, bool wait);
+  /// The tile is complete: all arrays hold their elements, but offsets are relative to the tile's strings. Called in
+  /// order.
+  void Done(const Tile& tile);
+  /// Of all tiles that were taken.
+  const TableSize& taken() const { return taken_; }
 
  private:
-  int64_t SentBytes(int64_t rows) const;
+  int64_t SentBytes(const TableSize& size) const;
 
   const TableShape& shape_;
   const std::vector<RowSink::Column> places_;
   ChunkPipe* const pipe_;
   Lane* const lane_;
-  int64_t tile_rows_;
+  TableSize most_, taken_;
 };
 
 /// Merges the first `rows` rows of the runs into tiles of the sink. Stable: equal rows come from the earlier run first.

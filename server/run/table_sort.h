@@ -23,8 +23,9 @@ class TableSorter {
   /// Engine streams that take turns: one uploads, one sorts and one downloads.
   static constexpr int kStreams = 3;
 
-  /// Rows of each piece but the last. The pieces in progress fit into the job's device memory.
-  static int64_t PieceRows(const TableShape& shape, int64_t rows, const JobMemory& memory);
+  /// The most that a piece holds. Without strings, each piece but the last has so many rows. The pieces in progress fit
+  /// into the job's device memory.
+  static TableSize PieceSize(const TableShape& shape, int64_t rows, const JobMemory& memory);
   /// Upper bound of the pinned memory for the runs, and for the pieces before they are sorted.
   static int64_t HostBytes(const TableShape& shape, int64_t rows, int64_t limit, bool is_streamed,
                            const JobMemory& memory);
@@ -32,7 +33,8 @@ class TableSorter {
   TableSorter(const TableShape& shape, int64_t rows, int64_t limit, JobMemory* memory, Lane* lane,
               v1::RequestStats* stats);
 
-  /// Reads all input arrays, in the order of the shape. Returns the errors of the source and of allocations.
+  /// Reads all input arrays, in the order of the shape; those of a table with strings are complete. Returns the errors
+  /// of the source and of allocations. INVALID_ARGUMENT names the offsets of a string that is too long for a piece.
   absl::Status AddAll(RowSource& source);
   /// The runs, in the order of the input. After AddAll.
   absl::StatusOr<std::vector<TableRun>> Finish();
@@ -44,15 +46,19 @@ class TableSorter {
     std::vector<char*> arrays;                      // where their elements are before they are sorted
     std::shared_ptr<StreamBlock> memory = nullptr;  // of chunks
     int64_t missing = 0;                            // bytes of the inputs that have not arrived
+    int64_t first_row = 0;
+    TableSize size = {};
   };
 
-  int64_t RowsOf(size_t piece) const;
+  absl::Status CutPieces(const std::vector<RowSource::Array>& inputs);
+  int64_t RowsOf(size_t piece) const { return pieces_[piece].size.rows; }
   int64_t KeptOf(size_t piece) const;
   absl::Status CopyIn(const InputChunk& chunk, absl::string_view field);
   absl::Status Sort(size_t piece, absl::string_view field);
 
   const TableShape& shape_;
-  const int64_t rows_, limit_, piece_rows_;
+  const int64_t rows_, limit_;
+  const TableSize most_;  // of a piece
   JobMemory* const memory_;
   Lane* const lane_;
   std::vector<Piece> pieces_;

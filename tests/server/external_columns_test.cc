@@ -26,6 +26,9 @@ constexpr int64_t kRegionBytes = int64_t{16} << 20;
 constexpr int64_t kWhole = int64_t{64} << 20, kOutOfCore = 200'000;  // device memory of one request
 
 std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
+std::string Text(const std::vector<int64_t>& offsets) {
+  return {reinterpret_cast<const char*>(offsets.data()), offsets.size() * sizeof(int64_t)};
+}
 
 struct Table {
   std::vector<TestColumn> columns;
@@ -45,6 +48,8 @@ struct SortCall {
     v1::Destination* destination;
     int element_bytes;
     std::string expected;
+    int64_t room = 0;    // bytes that the server wants, if more than are expected
+    int strings_of = 0;  // of strings: the number of their column, from 1 on
   };
   v1::SortRequest request;
   std::vector<Input> inputs;
@@ -77,12 +82,25 @@ void Build(const Table& table, SortCall& call) {
     key.set_order(column.order == Order::kAscending ? v1::SORT_ORDER_ASCENDING : v1::SORT_ORDER_DESCENDING);
     key.set_nulls(column.nulls == NullOrder::kLast ? v1::NULL_ORDER_LAST : v1::NULL_ORDER_FIRST);
     key.set_nans(WireNans(column.nans));
-    const bool is_number = column.kind == ColumnKind::kNumbers;
     const TestColumn sorted = TakeRows(column, order);
-    Describe(*key.mutable_data(), is_number ? static_cast<v1::ElementType>(column.type) : v1::ELEMENT_TYPE_RECORD, rows,
-             column.row_bytes);
-    call.inputs.push_back({key.mutable_data(), column.row_bytes, Text(column.data)});
-    if (wants_columns) call.outputs.push_back({key.mutable_data_destination(), column.row_bytes, Text(sorted.data)});
+    if (column.kind == ColumnKind::kStrings) {
+      Describe(*key.mutable_data(), v1::ELEMENT_TYPE_UINT8, static_cast<int64_t>(column.data.size()), 0);
+      Describe(*key.mutable_offsets(), v1::ELEMENT_TYPE_INT64, rows + 1, 0);
+      call.inputs.push_back({key.mutable_data(), 1, Text(column.data)});
+      call.inputs.push_back({key.mutable_offsets(), 8, Text(column.offsets)});
+      if (wants_columns) {
+        const auto room = static_cast<int64_t>(column.data.size());
+        call.outputs.push_back(
+            {key.mutable_data_destination(), 1, Text(sorted.data), room, request.key_columns_size()});
+        call.outputs.push_back({key.mutable_offsets_destination(), 8, Text(sorted.offsets)});
+      }
+    } else {
+      const bool is_number = column.kind == ColumnKind::kNumbers;
+      Describe(*key.mutable_data(), is_number ? static_cast<v1::ElementType>(column.type) : v1::ELEMENT_TYPE_RECORD,
+               rows, column.row_bytes);
+      call.inputs.push_back({key.mutable_data(), column.row_bytes, Text(column.data)});
+      if (wants_columns) call.outputs.push_back({key.mutable_data_destination(), column.row_bytes, Text(sorted.data)});
+    }
     if (column.valid.empty()) continue;
     Describe(*key.mutable_validity(), v1::ELEMENT_TYPE_UINT8, ValidityBytes(rows), 0);
     call.inputs.push_back({key.mutable_validity(), 1, Text(Bitmap(column.valid, /*rest=*/true))});
@@ -162,10 +180,20 @@ class ExternalColumnsTest : public ::testing::TestWithParam<int64_t> {
     EXPECT_EQ(stats.runs() > 1, IsOut());
   }
 
-  // With all arrays in shared memory, or small ones in the message.
-  void CheckShared(const Table& table, size_t inline_inputs = 0, size_t inline_outputs = 0) {
-    SortCall call;
-    Build(table, call);
+  static int64_t Room(const SortCall::Output& output) {
+    return std::max(output.room, static_cast<int64_t>(output.expected.size()));
+  }
+
+  struct SharedAnswer {
+    grpc::Status status;
+    v1::SortResponse response;
+    std::string inputs;           // as they were before the call
+    std::vector<int64_t> places;  // of the results
+  };
+
+  // With all arrays in shared memory, or the first ones in the message.
+  SharedAnswer CallShared(SortCall& call, size_t inline_inputs = 0, size_t inline_outputs = 0) {
+    SharedAnswer answer;
     std::memset(object_.As<char>(), 0xEE, kRegionBytes);
     int64_t at = 0;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -179,38 +207,44 @@ class ExternalColumnsTest : public ::testing::TestWithParam<int64_t> {
       std::memcpy(object_.As<char>(at), input.bytes.data(), input.bytes.size());
       at += static_cast<int64_t>(input.bytes.size() + 63) / 64 * 64;
     }
-    const std::string inputs(object_.As<char>(), static_cast<size_t>(at));
-    std::vector<int64_t> places;
+    answer.inputs.assign(object_.As<char>(), static_cast<size_t>(at));
     for (size_t i = inline_outputs; i < call.outputs.size(); ++i) {
       call.outputs[i].destination->mutable_shared_memory()->set_region("r");
       call.outputs[i].destination->mutable_shared_memory()->set_offset_bytes(at);
-      places.push_back(at);
-      at += static_cast<int64_t>(call.outputs[i].expected.size() + 65) / 64 * 64;  // and a byte behind it
+      answer.places.push_back(at);
+      at += (Room(call.outputs[i]) + 65) / 64 * 64;  // and a byte behind it
     }
-    ASSERT_LE(at, kRegionBytes);
+    EXPECT_LE(at, kRegionBytes);
     for (size_t i = 0; i < inline_outputs; ++i) {  // unset
       if (call.outputs[i].destination == &call.request.indices_destination()) call.request.clear_indices_destination();
     }
     grpc::ClientContext context;
-    v1::SortResponse response;
-    const grpc::Status status = Call(server_.stub(), &context, call.request, &response);
-    ASSERT_TRUE(status.ok()) << status.error_message();
-    for (size_t i = inline_outputs; i < call.outputs.size(); ++i) {
-      const std::string& expected = call.outputs[i].expected;
-      const char* const place = object_.As<char>(places[i - inline_outputs]);
-      EXPECT_TRUE(std::string(place, expected.size()) == expected) << "result " << i;
-      EXPECT_EQ(place[expected.size()], '\xEE') << "behind result " << i;
-    }
-    if (inline_outputs > 0) {
-      EXPECT_TRUE(response.key_columns(0).data().inline_data() == call.outputs[0].expected);
-    }
-    EXPECT_EQ(std::string(object_.As<char>(), inputs.size()), inputs) << "inputs stay as they are";
-    CheckStats(response.stats());
+    answer.status = Call(server_.stub(), &context, call.request, &answer.response);
+    EXPECT_EQ(std::string(object_.As<char>(), answer.inputs.size()), answer.inputs) << "inputs stay as they are";
+    return answer;
   }
 
-  void CheckStreamed(const Table& table, int64_t chunk_elements = 999, bool one_after_another = false) {
+  void CheckShared(const Table& table, size_t inline_inputs = 0, size_t inline_outputs = 0) {
     SortCall call;
     Build(table, call);
+    const SharedAnswer answer = CallShared(call, inline_inputs, inline_outputs);
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    for (size_t i = inline_outputs; i < call.outputs.size(); ++i) {
+      const std::string& expected = call.outputs[i].expected;
+      const char* const place = object_.As<char>(answer.places[i - inline_outputs]);
+      EXPECT_TRUE(std::string(place, expected.size()) == expected) << "result " << i;
+      EXPECT_EQ(place[Room(call.outputs[i])], '\xEE') << "behind result " << i;
+      if (const int column = call.outputs[i].strings_of; column > 0) {
+        EXPECT_EQ(answer.response.key_columns(column - 1).data().count(), static_cast<int64_t>(expected.size()));
+      }
+    }
+    if (inline_outputs > 0) {
+      EXPECT_TRUE(answer.response.key_columns(0).data().inline_data() == call.outputs[0].expected);
+    }
+    CheckStats(answer.response.stats());
+  }
+
+  StreamedAnswer CallStreamed(SortCall& call, int64_t chunk_elements = 999, bool one_after_another = false) {
     std::vector<StreamedInput> inputs;
     for (const SortCall::Input& input : call.inputs) {
       const auto id = static_cast<uint32_t>(inputs.size());
@@ -228,7 +262,13 @@ class ExternalColumnsTest : public ::testing::TestWithParam<int64_t> {
     } else {
       chunks = Chunks(inputs, chunk_elements);
     }
-    const StreamedAnswer answer = Execute(server_.stub(), plan, chunks);
+    return Execute(server_.stub(), plan, chunks);
+  }
+
+  void CheckStreamed(const Table& table, int64_t chunk_elements = 999, bool one_after_another = false) {
+    SortCall call;
+    Build(table, call);
+    const StreamedAnswer answer = CallStreamed(call, chunk_elements, one_after_another);
     ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
     for (size_t i = 0; i < call.outputs.size(); ++i) {
       const SortCall::Output& output = call.outputs[i];
@@ -305,6 +345,88 @@ TEST_P(ExternalColumnsTest, SmallArraysAndResultsMayTravelInTheMessage) {
   Table table = Mixed(20011);
   CheckShared(table, /*inline_inputs=*/2, /*inline_outputs=*/0);
   CheckShared(table, /*inline_inputs=*/0, /*inline_outputs=*/1);
+}
+
+// Strings of 0 to 40 bytes, most of which begin like others, and some zero bytes.
+std::vector<std::string> SomeStrings(int64_t rows, int kinds, uint64_t seed) {
+  Random random(seed);
+  std::vector<std::string> strings;
+  for (int64_t i = 0; i < rows; ++i) {
+    const auto kind = static_cast<size_t>(random.Below(kinds));
+    strings.push_back(std::string(kind % 37, 'a') + std::string(kind % 3, '\0') + static_cast<char>('b' + kind % 5));
+    if (kind == 0) strings.back().clear();
+  }
+  return strings;
+}
+
+Table Strings(int64_t rows) {
+  Table table;
+  table.columns.push_back(StringColumn(Order::kDescending, SomeStrings(rows, 60, 1)));
+  table.columns.back().valid = SomeNulls(rows, 2);
+  table.columns.push_back(NumberColumn(KeyType::kUint8, Order::kAscending, FewNumbers(rows, 3, 3)));
+  table.columns.push_back(StringColumn(Order::kAscending, SomeStrings(rows, 1000, 4)));
+  return table;
+}
+
+TEST_P(ExternalColumnsTest, Strings) {
+  for (const auto& [output, value_bytes] :
+       std::vector<std::pair<v1::SortOutput, int>>{{v1::SORT_OUTPUT_KEYS, 5}, {v1::SORT_OUTPUT_KEYS_AND_INDICES, 0}}) {
+    for (const int64_t limit : {-1, 1, 100, 5000, 7000}) {
+      SCOPED_TRACE(::testing::Message() << "output " << output << " limit " << limit);
+      Table table = Strings(6001);
+      table.output = output;
+      table.value_bytes = value_bytes;
+      table.limit = limit;
+      CheckShared(table);
+      CheckStreamed(table);
+    }
+  }
+  Table one;
+  one.columns.push_back(StringColumn(Order::kAscending, SomeStrings(20011, 30000, 5)));
+  CheckShared(one);
+  CheckStreamed(one, 333, /*one_after_another=*/true);
+  Table empty;
+  empty.columns.push_back(StringColumn(Order::kAscending, std::vector<std::string>(9000)));
+  empty.columns.push_back(BytesColumn(8, Order::kAscending, FewNumbers(8 * 9000, 4, 3)));
+  CheckShared(empty);
+  CheckStreamed(empty);
+}
+
+TEST_P(ExternalColumnsTest, StringsOfUnequalLengths) {
+  constexpr int64_t kRows = 20000;
+  std::vector<std::string> strings = SomeStrings(kRows, 9, 6);
+  // The longest lie together, in the table and in the result.
+  for (size_t i = 3000; i < 3200; ++i) strings[i] = std::string(300, 'z') + static_cast<char>('a' + i % 7);
+  Table table;
+  table.columns.push_back(StringColumn(Order::kAscending, strings));
+  table.columns.push_back(NumberColumn(KeyType::kUint8, Order::kDescending, FewNumbers(kRows, 3, 7)));
+  table.columns.back().valid = SomeNulls(kRows, 8);
+  CheckShared(table);
+  CheckStreamed(table);
+}
+
+TEST_P(ExternalColumnsTest, OffsetsOfStreamedStringsAreChecked) {
+  Table table;
+  table.columns.push_back(StringColumn(Order::kAscending, SomeStrings(9000, 900, 6)));
+  table.columns.push_back(BytesColumn(8, Order::kAscending, FewNumbers(8 * 9000, 4, 3)));
+  SortCall call;
+  Build(table, call);
+  std::string& offsets = call.inputs[1].bytes;
+  offsets.replace(8 * 777, 8, offsets.substr(8 * 2777, 8));
+  EXPECT_EQ(BadField(CallStreamed(call).status), "plan.operations[0].key_columns[0].offsets[778]");
+}
+
+TEST_P(ExternalColumnsTest, StringsThatAreTooLongForAPieceAreNamed) {
+  if (!IsOut()) GTEST_SKIP() << "the table is sorted whole";
+  std::vector<std::string> strings = SomeStrings(20000, 9, 6);
+  strings[7] = std::string(100'000, 'a');
+  Table table;
+  table.columns.push_back(StringColumn(Order::kAscending, strings));
+  SortCall call;
+  Build(table, call);
+  const grpc::Status status = CallShared(call).status;
+  EXPECT_EQ(BadField(status), "key_columns[0].offsets");
+  EXPECT_THAT(status.error_message(), ::testing::HasSubstr("a string of 100000 bytes"));
 }
 
 // Eight rows, the least tile with bitmaps, are longer than a tile of the answer.

@@ -30,7 +30,7 @@ inline std::vector<int32_t> Keys(int64_t count, uint32_t distinct = 1 << 30) {
 template <typename T>
 std::vector<T> Elements(const v1::Array& array) {
   std::vector<T> elements(array.inline_data().size() / sizeof(T));
-  std::memcpy(elements.data(), array.inline_data().data(), elements.size() * sizeof(T));
+  if (!elements.empty()) std::memcpy(elements.data(), array.inline_data().data(), elements.size() * sizeof(T));
   return elements;
 }
 

@@ -31,9 +31,9 @@ TEST(TableShape, LaysOutTheArraysOfABlock) {
   ASSERT_EQ(shape.arrays().size(), 4U);
   EXPECT_EQ(shape.inputs(), 3U);
   EXPECT_EQ(shape.row_bytes(), 1 + 1 + 4 + 4);
-  EXPECT_EQ(shape.BlockBytes(257), 512 + 256 + 1280 + 1280);
+  EXPECT_EQ(shape.BlockBytes({257}), 512 + 256 + 1280 + 1280);
   char* const block = nullptr;
-  EXPECT_EQ(shape.Places(block, 257), (std::vector<char*>{block, block + 512, block + 768, block + 2048}));
+  EXPECT_EQ(shape.Places(block, {257}), (std::vector<char*>{block, block + 512, block + 768, block + 2048}));
   EXPECT_EQ(shape.WholeRows(1), 8);
   EXPECT_EQ(shape.WholeRows(23), 16);
   const TableShape without(TwoColumns(false));

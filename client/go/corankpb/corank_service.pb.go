@@ -72,8 +72,8 @@
 //   Sort of `keys`           keys, values and results are streams; with    keys or values are in shared memory, and
 //                            `limit`, a result of up to 64 KiB may be      others of up to 1 MiB inline; results are in
 //                            inline; indices need the keys' count          shared memory or inline
-//   Sort of `key_columns`    as Sort of `keys`, with every count; no       as Sort of `keys`; no offsets (strings) and
-//                            offsets (strings) and no ranks                no ranks
+//   Sort of `key_columns`    as Sort of `keys`, with every count; no       as Sort of `keys`; offsets of strings may
+//                            ranks                                         lie anywhere; no ranks
 //   Merge                    inputs are streams with a count; results      up to 32 inputs, one or more in shared
 //                            are streams                                   memory, and others of up to 1 MiB inline;
 //                                                                          results are in shared memory or inline

@@ -3,7 +3,6 @@
 #define CORANK_SERVER_PLAN_PARSE_ARRAYS_H_
 
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "corank/v1/array.pb.h"
+#include "server/model/offsets.h"
 #include "server/model/operand.h"
 #include "server/plan/parse/field.h"
 #include "server/plan/parse/places.h"
@@ -54,23 +54,6 @@ inline bool IsInline(const v1::Destination& destination) {
   return destination.place_case() == v1::Destination::kInlineResponse ||
          destination.place_case() == v1::Destination::PLACE_NOT_SET;
 }
-
-/// The elements of an INT64 array at any alignment; empty until they have arrived (Operand::is_pending).
-class Int64View {
- public:
-  explicit Int64View(const Operand& operand)
-      : bytes_(static_cast<const char*>(operand.bytes)), count_(operand.is_pending ? 0 : operand.count) {}
-  int64_t size() const { return count_; }
-  int64_t operator[](int64_t i) const {
-    int64_t value;
-    std::memcpy(&value, bytes_ + i * static_cast<int64_t>(sizeof(value)), sizeof(value));
-    return value;
-  }
-
- private:
-  const char* bytes_;
-  int64_t count_;
-};
 
 /// The sum of counts. Checks that each is 0 or more.
 absl::StatusOr<int64_t> SumCounts(const Operand& counts, Field field);

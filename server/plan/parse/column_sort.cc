@@ -69,7 +69,10 @@ absl::StatusOr<ColumnSortOperation::Column> CheckColumn(const v1::KeyColumn& mes
     if (column.data.type != v1::ELEMENT_TYPE_UINT8) {
       return InvalidField(data.Sub("type"), "must be uint8 with offsets: the bytes of the strings");
     }
-    CORANK_RETURN_IF_ERROR(CheckRisingOffsets(*column.offsets, offsets, KnownCount(column.data), "strings", "bytes"));
+    if (!column.offsets->is_pending) {
+      CORANK_RETURN_IF_ERROR(
+          CheckRisingOffsets(Int64View(*column.offsets), offsets_path, KnownCount(column.data), "strings", "bytes"));
+    }
   }
   if (message.has_validity()) {
     CORANK_ASSIGN_OR_RETURN(column.validity, CheckArray(true, message.validity(), validity, ArrayUse::kMoved, places));

@@ -52,29 +52,6 @@ absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request) {
   return request.limit();
 }
 
-absl::Status CheckRisingOffsets(const Operand& offsets, Field field, std::optional<int64_t> last_offset,
-                                absl::string_view parts, absl::string_view elements) {
-  if (offsets.is_pending) return absl::OkStatus();
-  const Int64View view(offsets);
-  if (view.size() == 0) {
-    return InvalidField(field.Path(),
-                        absl::StrCat("needs one offset more than there are ", parts, ", so at least one"));
-  }
-  if (view[0] != 0) return InvalidField(field.Element(0), absl::StrCat("the first offset must be 0, not ", view[0]));
-  for (int64_t i = 1; i < view.size(); ++i) {
-    if (view[i] < view[i - 1]) {
-      return InvalidField(field.Element(i),
-                          absl::StrCat(view[i], " is smaller than the offset before it, ", view[i - 1]));
-    }
-  }
-  const int64_t last = view.size() - 1;
-  if (last_offset && view[last] != *last_offset) {
-    return InvalidField(field.Element(last), absl::StrCat("the last offset must be the number of ", elements, ", ",
-                                                          *last_offset, ", not ", view[last]));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& request, const Limits& limits,
                                                     Places& places) {
   if (request.key_columns_size() > 0) return ValidateColumnSort(request, limits, places);
@@ -93,8 +70,10 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& reque
     constexpr Field kOffsets{"segment_offsets"};
     CORANK_ASSIGN_OR_RETURN(spec.segment_offsets,
                             CheckArray(true, request.segment_offsets(), kOffsets, ArrayUse::kInt64, places));
-    CORANK_RETURN_IF_ERROR(
-        CheckRisingOffsets(*spec.segment_offsets, kOffsets, KnownCount(spec.keys), "segments", "keys"));
+    if (!spec.segment_offsets->is_pending) {
+      CORANK_RETURN_IF_ERROR(CheckRisingOffsets(Int64View(*spec.segment_offsets), kOffsets.name, KnownCount(spec.keys),
+                                                "segments", "keys"));
+    }
   }
   CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
   if (request.has_limit() && request.has_segment_offsets())

@@ -8,10 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "corank/v1/operators.pb.h"
 #include "server/model/operand.h"
-#include "server/plan/parse/field.h"
 #include "server/plan/parse/validate.h"
 
 namespace corank {
@@ -30,11 +28,6 @@ absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& re
                                                        Places& places);
 /// The limit, or -1.
 absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request);
-
-/// Checks that offsets rise from 0 to last_offset, the number of `elements` (such as "keys") that they divide into
-/// `parts` (such as "segments"). Without last_offset, does not check the last one.
-absl::Status CheckRisingOffsets(const Operand& offsets, Field field, std::optional<int64_t> last_offset,
-                                absl::string_view parts, absl::string_view elements);
 
 /// A request with key columns.
 absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequest& request, const Limits& limits,

@@ -9,7 +9,6 @@ from typing import Any, Callable, NamedTuple
 
 import pyarrow as pa
 
-from corank._arrow_rows import with_one_dictionary
 from corank._errors import InvalidArgument, NotFound, ResourceExhausted
 
 MOST_NAME_BYTES = 128
@@ -214,4 +213,4 @@ class BatchBytes:
 
 def in_one_piece(batches: Iterable[Any], schema: Any) -> Any:
     """The table of batches, each column in one piece, from which rows are taken faster."""
-    return with_one_dictionary(pa.Table.from_batches(list(batches), schema)).combine_chunks()
+    return pa.Table.from_batches(list(batches), schema).unify_dictionaries().combine_chunks()
