@@ -180,7 +180,7 @@ TEST_F(BlackHole, KeepaliveFindsADeadConnection) {
     const auto sorted = Connect(options).Sort(*keys_, {}, Within(absl::Minutes(5)));
     ASSERT_TRUE(sorted.ok()) << sorted.status();
     EXPECT_TRUE(std::is_sorted(sorted->keys.begin(), sorted->keys.end()));
-    EXPECT_EQ(sorted->stats.attempts, 2);
+    EXPECT_GE(sorted->stats.attempts, 2) << "on a stalled machine, the next connection may seem dead, too";
     EXPECT_EQ(proxy.stalled(), 1);
   }
 }
