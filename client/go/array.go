@@ -34,6 +34,7 @@ type Array struct {
 	count    int64 // -1: not known before the answer
 	data     []byte
 	name     string // of an array that the server keeps
+	sharded  bool   // it divides this one among its GPUs
 	initial  bool   // made by Zeros
 	chain    *Chain // that it is a result of; it is pending until the chain has run
 	link     string // its name in the chain, if a later operator takes it
@@ -186,6 +187,9 @@ func (a *Array) Name() string {
 	}
 	return a.name
 }
+
+// Sharded tells whether the server keeps the array divided among its GPUs.
+func (a *Array) Sharded() bool { return a.sharded }
 
 // Bytes returns the elements as they lie in memory, little-endian, without a copy. It is nil for arrays that are not in
 // this process.

@@ -84,6 +84,25 @@ func (f *fake) GatherIntervals(_ context.Context, request *corankpb.GatherInterv
 	return f.gather(request), nil
 }
 
+// StoreArray says that it divided a sharded array among two GPUs.
+func (f *fake) StoreArray(stream corankpb.MemoryService_StoreArrayServer) error {
+	kept := &corankpb.StoredArray{}
+	for {
+		request, err := stream.Recv()
+		if err == io.EOF {
+			return stream.SendAndClose(&corankpb.StoreArrayResponse{Array: kept})
+		} else if err != nil {
+			return err
+		}
+		if header := request.GetHeader(); header != nil {
+			kept.Name, kept.Type, kept.Count = header.Name, header.Array.Type, header.Array.GetCount()
+			if header.Sharded {
+				kept.Shards = 2
+			}
+		}
+	}
+}
+
 func answered(request *corankpb.SortRequest) *corankpb.SortResponse {
 	data := request.Keys.GetInlineData()
 	return &corankpb.SortResponse{Keys: &corankpb.Array{Type: request.Keys.Type, Count: proto.Int64(int64(len(data) / 4)),

@@ -28,7 +28,8 @@ type StoredArrays struct {
 
 // handle is the handle of an array that the server keeps.
 func handle(found *corankpb.StoredArray) *Array {
-	made := &Array{kind: found.GetType(), width: widthOf(found.GetType()), count: found.GetCount(), name: found.GetName()}
+	made := &Array{kind: found.GetType(), width: widthOf(found.GetType()), count: found.GetCount(), name: found.GetName(),
+		sharded: found.GetShards() > 0}
 	if made.kind == corankpb.ElementType_ELEMENT_TYPE_RECORD {
 		made.width = int(found.GetRecordBytes())
 	}
@@ -51,9 +52,10 @@ func widthOf(kind ElementType) int {
 }
 
 // Store has the server keep an array under a name, 1 to 128 characters of [A-Za-z0-9._-], in place of one that it keeps
-// under that name now. The result is a handle, which every operator takes in place of an array. Option: Expiry.
+// under that name now. The result is a handle, which every operator takes in place of an array. Options: Expiry,
+// Sharded.
 func (c *Client) Store(ctx context.Context, name string, array *Array, options ...Option) (*Array, error) {
-	call, err := c.options(options, "expiry")
+	call, err := c.options(options, "expiry", "sharded")
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +66,7 @@ func (c *Client) Store(ctx context.Context, name string, array *Array, options .
 	defer cancel()
 	header := array.header()
 	header.Place = &corankpb.Array_Stream{Stream: &corankpb.StreamPlace{}}
-	about := &corankpb.StoreArrayHeader{Name: name, Array: header}
+	about := &corankpb.StoreArrayHeader{Name: name, Array: header, Sharded: call.sharded}
 	if call.expiry != 0 {
 		about.Expiry = durationpb.New((call.expiry + time.Second - 1).Truncate(time.Second))
 	}
@@ -160,7 +162,7 @@ func (c *Client) Fetch(ctx context.Context, name string, options ...Option) (*Ar
 		return nil, err
 	}
 	progress.end()
-	got.array.name, got.array.data = "", data
+	got.array.name, got.array.sharded, got.array.data = "", false, data
 	return got.array, nil
 }
 

@@ -3,12 +3,12 @@ package corank
 import "context"
 
 // Sort sorts keys, alone or with values, whole or by segments. Stable in both directions. NaNs come last in ascending
-// and first in descending order. Options: Descending, Limit, Segments, Values, WithIndices, Algorithm.
+// and first in descending order. Options: Descending, Limit, Segments, Values, WithIndices, Algorithm, Sharded.
 func (c *Client) Sort(ctx context.Context, keys *Array, options ...Option) (*SortResult, error) {
 	return run(ctx, c, sorting(keys, nil, false, sortedKeys), options)
 }
 
-// Argsort finds the stable permutation that sorts keys. Options: Descending, Limit, Segments, Algorithm.
+// Argsort finds the stable permutation that sorts keys. Options: Descending, Limit, Segments, Algorithm, Sharded.
 func (c *Client) Argsort(ctx context.Context, keys *Array, options ...Option) (*Array, error) {
 	found, err := run(ctx, c, sorting(keys, nil, false, onlyIndices), options)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *Client) RankColumns(ctx context.Context, columns []Column, options ...O
 }
 
 // Merge merges 2 to 1024 sorted arrays of one type. Stable: equal keys of an earlier array come first. Options:
-// Descending, Values, Algorithm, AssumeSorted.
+// Descending, Values, Algorithm, AssumeSorted, Sharded.
 func (c *Client) Merge(ctx context.Context, keys []*Array, options ...Option) (*MergeResult, error) {
 	return run(ctx, c, merging(keys), options)
 }

@@ -115,7 +115,7 @@ func length(array *Array) int64 {
 
 // The options of arguments of sorts; the first two are not for argsorts.
 var (
-	sortTakes    = []string{"values", "output", "limit", "algorithm", "order", "segment_offsets"}
+	sortTakes    = []string{"values", "output", "limit", "algorithm", "order", "segment_offsets", "sharded"}
 	columnsTakes = sortTakes[:4]
 	ranksTakes   = sortTakes[3:4]
 )
@@ -260,7 +260,7 @@ func (t *task) addColumns(columns []Column, count, rows int64, wanted bool, resu
 }
 
 func merging(keys []*Array) operator[MergeResult] {
-	return operator[MergeResult]{[]string{"order", "values", "algorithm", "assume_sorted"},
+	return operator[MergeResult]{[]string{"order", "values", "algorithm", "assume_sorted", "sharded"},
 		func(c *call) (*task, *MergeResult, error) {
 			chosen, err := algorithm(c.algorithm, "MERGE_ALGORITHM_", corankpb.MergeAlgorithm_value)
 			if err != nil {

@@ -104,6 +104,7 @@ type call struct {
 	progress               func(Progress)
 	stats                  func(Stats)
 	keep                   []string
+	sharded                bool
 	into                   []*Array
 }
 
@@ -154,6 +155,11 @@ func UpperBound() Option { return argument("bound", func(c *call) { c.upper = tr
 // Keep has the server keep the results under these names, one for each result, instead of sending them. The results are
 // then handles, as Client.Stored returns them.
 func Keep(names ...string) Option { return func(c *call) { c.keep = names } }
+
+// Sharded has the server divide what it keeps among its GPUs: the array of Store, or the results that Keep names. Such
+// an array may be larger than the memory of one GPU. It can be fetched, listed and deleted, and Merge, Sort and Argsort
+// without Segments take it; the server refuses all other calls. Of Store, Sort, Argsort and Merge.
+func Sharded() Option { return argument("sharded", func(c *call) { c.sharded = true }) }
 
 // Into writes the results into these arrays, one for each result, of the results' types and lengths. An array may be an
 // input too. If the call fails, its contents are unspecified.

@@ -200,8 +200,11 @@ func (t *task) prepare(call *call) error {
 			if call.keep[i] == "" {
 				return invalid("keep", "keep: a name is empty")
 			}
-			output.array.name, output.array.chain = call.keep[i], nil
+			output.array.name, output.array.sharded, output.array.chain = call.keep[i], call.sharded, nil
 		}
+	}
+	if call.sharded && call.keep == nil {
+		return invalid("sharded", "sharded: is for results that the server keeps; name them with Keep")
 	}
 	if call.into == nil {
 		return nil
@@ -270,7 +273,7 @@ func (j *job) place(t *task, streams bool) {
 		switch {
 		case output.array.name != "":
 			output.send(&corankpb.Destination{Place: &corankpb.Destination_Stored{Stored: &corankpb.StoredPlace{
-				Name: output.array.name, Temporary: output.array.chain != nil}}})
+				Name: output.array.name, Temporary: output.array.chain != nil, Sharded: output.array.sharded}}})
 		case streams && t.streamsOut(output):
 			output.sink = &sink{width: output.array.width, count: output.array.count, data: output.target()}
 			output.send(&corankpb.Destination{Place: &corankpb.Destination_Stream{Stream: &corankpb.StreamPlace{

@@ -178,7 +178,7 @@ func (a *asked) result(name string, found *corank.Array) object {
 		made["record_bytes"] = found.ElementBytes()
 	}
 	if found.Name() != "" {
-		made["kept"] = found.Name()
+		made["kept"], made["sharded"] = found.Name(), found.Sharded()
 		return made
 	}
 	data := found.Bytes()

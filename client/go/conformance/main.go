@@ -32,6 +32,7 @@ type command struct {
 	Name       string            `json:"name"`
 	Array      *array            `json:"array"`
 	Expires    *float64          `json:"expires_s"`
+	Sharded    bool              `json:"sharded"`
 	Service    string            `json:"service"`
 }
 
@@ -323,6 +324,9 @@ func newCall(client *corank.Client, given *command) *asked {
 	}
 	if options.Connections != nil {
 		add(corank.Connections(*options.Connections))
+	}
+	if given.Sharded {
+		add(corank.Sharded())
 	}
 	if options.Progress {
 		add(corank.OnProgress(func(now corank.Progress) { made.progress = now }))
