@@ -99,7 +99,7 @@ function dataOf(command, name, array, type) {
 
 function keptJson(array) {
   const record = array.type === "record" ? { record_bytes: array.elementBytes } : {};
-  return { kept: array.name, type: array.type, count: array.length, ...record };
+  return { kept: array.name, type: array.type, count: array.length, sharded: array.sharded, ...record };
 }
 
 /** The arguments whose types results have, where their names differ. */
@@ -128,7 +128,7 @@ class Operators {
   }
 
   /** The results by name, and the types of those that are 2-byte numbers. */
-  async run({ operator, arguments: given, keep = {} }) {
+  async run({ operator, arguments: given, keep = {}, sharded }) {
     const known = {};
     for (const [name, value] of Object.entries(given)) {
       known[name] = name === "columns" ? value : await this.#argument(value);
@@ -145,6 +145,7 @@ class Operators {
     for (const name of ["limit"]) if (name in given) options[name] = given[name];
     if ("assume_sorted" in given) options.assumeSorted = given.assume_sorted;
     if ("segment_offsets" in given) options.segments = known.segment_offsets;
+    if (sharded) options.sharded = true;
     const names = Object.keys(keep);
     if (names.length > 0) {
       const single = names.length === 1 && !["sort_columns", "load_balance", "group"].includes(operator);
@@ -415,9 +416,9 @@ const commands = {
   },
 
   async store(command) {
-    const { array, expires_s: expiresSeconds } = command;
+    const { array, expires_s: expiresSeconds, sharded } = command;
     const type = isHalf(array) ? array.type : undefined;
-    const options = { ...callOptions(command), expiresSeconds, type };
+    const options = { ...callOptions(command), expiresSeconds, type, sharded };
     return keptJson(await this.clients.get(command.client).store(command.name, arrayOf(array), options));
   },
 

@@ -63,6 +63,8 @@ export interface SortOptions extends CallOptions {
   limit?: number | undefined;
   /** Read the bits of 2-byte keys, such as a Uint16Array, as this type. */
   type?: HalfType | undefined;
+  /** Have the server divide the results that `keep` names among its GPUs; see `StoreOptions.sharded`. */
+  sharded?: boolean | undefined;
 }
 
 /** Options of ranks by columns. */
@@ -95,6 +97,8 @@ export interface MergeOptions extends CallOptions {
   assumeSorted?: boolean | undefined;
   /** Read the bits of 2-byte keys as this type. */
   type?: HalfType | undefined;
+  /** Have the server divide the results that `keep` names among its GPUs; see `StoreOptions.sharded`. */
+  sharded?: boolean | undefined;
 }
 
 /** Options of searches. */

@@ -47,8 +47,8 @@ import { leavesOf, type Task } from "./task.js";
 
 const MAX_OPERATIONS = 16;
 
-type Link<O> = Omit<O, keyof CallOptions> & Partial<Keep>;
-type LinkEach<O, Name extends string> = Omit<O, keyof CallOptions> & Partial<KeepEach<Name>>;
+type Link<O> = Omit<O, keyof CallOptions | "sharded"> & Partial<Keep>;
+type LinkEach<O, Name extends string> = Omit<O, keyof CallOptions | "sharded"> & Partial<KeepEach<Name>>;
 type In<T> = T | Pending<T>;
 type Of<T> = T extends Pending<infer R> ? R : T;
 
@@ -429,7 +429,7 @@ export class Chain {
           const text = `chain: a later operator takes a result of ${task.method}, which keep sends elsewhere`;
           throw new InvalidArgumentError(text, { field: "keep" });
         }
-        return { name: keepName, temporary: true };
+        return { name: keepName, temporary: true, sharded: false };
       });
       return { task, keep: places };
     });

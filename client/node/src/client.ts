@@ -37,7 +37,7 @@ import type { Indices, NumberArray, Records, Rows } from "./elements.js";
 import * as groups from "./groups.js";
 import type { GroupOutputName } from "./groups.js";
 import { checkHealth } from "./health.js";
-import { keptNames } from "./keeping.js";
+import { keptNames, type KeepingOptions } from "./keeping.js";
 import * as joins from "./joins.js";
 import type { LeftJoin, PairJoin } from "./joins.js";
 import * as kept from "./kept.js";
@@ -450,14 +450,14 @@ export class Client extends Selecting {
 
   // Arguments are read inside, so that their errors reject too.
   /** @internal */
-  protected perform<R>(make: () => Task<R>, options: CallOptions & { keep?: unknown }): Promise<R> {
+  protected perform<R>(make: () => Task<R>, options: KeepingOptions): Promise<R> {
     return this.#perform(make, options);
   }
 
-  async #perform<R>(make: () => Task<R>, options: CallOptions & { keep?: unknown }): Promise<R> {
-    const { keep, ...rest } = options;
+  async #perform<R>(make: () => Task<R>, options: KeepingOptions): Promise<R> {
+    const { keep, sharded, ...rest } = options;
     const task = make();
-    return this.#connection.performOne(task, keptNames(task, keep), this.#connection.settings(rest));
+    return this.#connection.performOne(task, keptNames(task, keep, sharded), this.#connection.settings(rest));
   }
 }
 

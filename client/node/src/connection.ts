@@ -31,10 +31,11 @@ const PRIORITIES = {
   high: Priority.PRIORITY_HIGH,
 };
 
-/** Where a result goes on the server: its name there. */
+/** Where a result goes on the server: its name there, and whether it is divided among GPUs. */
 export interface KeepAs {
   name: string;
   temporary: boolean;
+  sharded: boolean;
 }
 
 /** An operator of a call. */
@@ -352,7 +353,8 @@ class Placing {
 
   #kept(output: Output, keep: KeepAs, answer: Answer): unknown {
     const header = headerOf(output, answer);
-    return new KeptArray(this.connection, keep.name, elementFor(output, header), countOf(output, header.count ?? 0));
+    const [element, count] = [elementFor(output, header), countOf(output, header.count ?? 0)];
+    return new KeptArray(this.connection, keep.name, element, count, keep.sharded);
   }
 }
 

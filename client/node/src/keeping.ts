@@ -1,6 +1,13 @@
 import type { KeepAs } from "./connection.js";
 import { InvalidArgumentError } from "./errors.js";
+import type { CallOptions } from "./options.js";
 import type { Task } from "./task.js";
+
+/** Options of a call whose results the server may keep. */
+export interface KeepingOptions extends CallOptions {
+  keep?: unknown;
+  sharded?: boolean | undefined;
+}
 
 /** The results in the order in which they are outputs of a task. */
 const ORDER = [
@@ -26,9 +33,13 @@ function names(keep: unknown): unknown[] {
   return [...ofColumns, ...ORDER.map((name) => named[name]).filter((each) => each !== undefined)];
 }
 
-/** Where each result of a task goes, as the option `keep` says. */
-export function keptNames(task: Task<unknown>, keep: unknown): (KeepAs | undefined)[] {
+/** Where each result of a task goes, as the options `keep` and `sharded` say. */
+export function keptNames(task: Task<unknown>, keep: unknown, sharded = false): (KeepAs | undefined)[] {
   if (keep === undefined) {
+    if (sharded) {
+      const text = "sharded: is for results that the server keeps; name them with keep";
+      throw new InvalidArgumentError(text, { field: "sharded" });
+    }
     return task.outputs.map(() => undefined);
   }
   const found = names(keep);
@@ -42,5 +53,5 @@ export function keptNames(task: Task<unknown>, keep: unknown): (KeepAs | undefin
   if (new Set(found).size < found.length) {
     throw new InvalidArgumentError("keep: a name is there twice; each result needs its own", { field: "keep" });
   }
-  return found.map((name) => ({ name: name as string, temporary: false }));
+  return found.map((name) => ({ name: name as string, temporary: false, sharded }));
 }

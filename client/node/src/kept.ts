@@ -29,6 +29,11 @@ export interface StoreOptions extends TransferOptions {
   expiresSeconds?: number | undefined;
   /** Keep the bits of 2-byte elements as this type. */
   type?: HalfType | undefined;
+  /**
+   * Have the server divide the array among its GPUs, so that it may be larger than the memory of one. It can be
+   * fetched, listed and deleted, and merges, and sorts without segments, take it; the server refuses all other calls.
+   */
+  sharded?: boolean | undefined;
 }
 
 /** The handle of an array that the server keeps. Operators take it in place of a typed array. */
@@ -44,6 +49,8 @@ export class KeptArray {
     element: Element,
     /** The number of elements. */
     readonly length: number,
+    /** Whether the server divides it among its GPUs. */
+    readonly sharded: boolean,
   ) {
     this.#connection = connection;
     this.#element = element;
@@ -86,7 +93,8 @@ export interface KeptArrays {
 }
 
 function handle(connection: Connection, found: pb.StoredArray): KeptArray {
-  return new KeptArray(connection, found.name, elementOf(found.type, found.recordBytes), found.count);
+  const element = elementOf(found.type, found.recordBytes);
+  return new KeptArray(connection, found.name, element, found.count, found.shards > 0);
 }
 
 /** All arrays that the server keeps for this caller. The deadline is for all pages. */
@@ -157,7 +165,7 @@ export async function store(
   if (typeof name !== "string") {
     throw new TypeError("name: must be a string");
   }
-  const { expiresSeconds, type } = options ?? {};
+  const { expiresSeconds, type, sharded = false } = options ?? {};
   if (expiresSeconds !== undefined && !(expiresSeconds > 0 && expiresSeconds < 2 ** 53)) {
     const text = `expires: ${expiresSeconds} is not a number of seconds of more than 0`;
     throw new InvalidArgumentError(text, { field: "expires" });
@@ -174,7 +182,7 @@ export async function store(
     name,
     array: ArrayMessage.fromPartial({ type: element.type, count, recordBytes, stream: { streamId: 0 } }),
     expiry: expiresSeconds === undefined ? undefined : { seconds: Math.ceil(expiresSeconds), nanos: 0 },
-    sharded: false,
+    sharded,
   }).finish();
   const progress: Progress = { sent: 0, toSend: data.length, received: 0, toReceive: 0, attempt: 1, waiting: false };
   const source = { streamId: 0, data, elementBytes: element.bytes };
@@ -202,7 +210,7 @@ export async function store(
     throw new InternalError("StoreArray: the server did not say what it keeps");
   }
   of.onProgress?.(progress);
-  return new KeptArray(connection, result.name, element, result.count);
+  return new KeptArray(connection, result.name, element, result.count, result.shards > 0);
 }
 
 /** The elements of a kept array. */

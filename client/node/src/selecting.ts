@@ -11,6 +11,7 @@ import type {
   ValuesOf,
 } from "./arguments.js";
 import type { Indices } from "./elements.js";
+import type { KeepingOptions } from "./keeping.js";
 import type { KeptArray } from "./kept.js";
 import type { CallOptions } from "./options.js";
 import * as selections from "./selections.js";
@@ -20,7 +21,7 @@ import type { Task } from "./task.js";
 /** The methods of Client that select, remove, part and insert elements, and rank keys. */
 export abstract class Selecting {
   /** @internal */
-  protected abstract perform<R>(make: () => Task<R>, options: CallOptions & { keep?: unknown }): Promise<R>;
+  protected abstract perform<R>(make: () => Task<R>, options: KeepingOptions): Promise<R>;
 
   /** Copies the elements that `by` selects, and keeps their order. */
   select(elements: Values, by: Selection, options: SelectOptions & Keep): Promise<KeptArray>;

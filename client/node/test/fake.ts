@@ -18,7 +18,7 @@ const same = (data: Buffer): Buffer => data;
 
 /** A unary method: the response, or a status to fail with. */
 export type Unary = (request: Buffer, metadata: Metadata) => Uint8Array | Partial<StatusObject> | Promise<never>;
-/** Execute. */
+/** Execute and StoreArray. */
 export type Streaming = (call: ServerDuplexStream<Buffer, Buffer>) => void;
 
 /** A server on a port of this host. */
@@ -38,13 +38,13 @@ const INFO = GetServerInfoResponse.encode(
   }),
 ).finish();
 
-/** Starts a server with these methods of CorankService; GetServerInfo answers as a server would. */
-export async function fake(unary: Record<string, Unary>, execute?: Streaming): Promise<Fake> {
+/** Starts a server with these methods; GetServerInfo answers as a server would. */
+export async function fake(unary: Record<string, Unary>, execute?: Streaming, store?: Streaming): Promise<Fake> {
   const server = new Server({ "grpc.max_receive_message_length": -1 });
   const calls: Record<string, number> = {};
   const methods: Record<string, Unary> = { GetServerInfo: () => INFO, ...unary };
-  const definition = (name: string, streams: boolean): object => ({
-    path: `/corank.v1.CorankService/${name}`,
+  const definition = (name: string, streams: boolean, service = "CorankService"): object => ({
+    path: `/corank.v1.${service}/${name}`,
     requestStream: streams,
     responseStream: streams,
     requestSerialize: same,
@@ -80,6 +80,10 @@ export async function fake(unary: Record<string, Unary>, execute?: Streaming): P
       calls["Execute"] = (calls["Execute"] ?? 0) + 1;
       execute(call);
     };
+  }
+  if (store !== undefined) {
+    definitions["StoreArray"] = definition("StoreArray", true, "MemoryService");
+    handlers["StoreArray"] = store;
   }
   server.addService(definitions as never, handlers as never);
   const port = await new Promise<number>((resolve, reject) => {
