@@ -15,6 +15,7 @@ import io.github.corank.Insert;
 import io.github.corank.Join;
 import io.github.corank.JoinKind;
 import io.github.corank.JoinResult;
+import io.github.corank.Merge;
 import io.github.corank.Partition;
 import io.github.corank.PartitionResult;
 import io.github.corank.Place;

@@ -26,6 +26,7 @@ public final class CallOptions implements Cloneable {
   private Priority priority;
   private String requestId;
   private String traceparent;
+  private boolean sharded;
   private Consumer<? super Progress> onProgress;
   private Consumer<? super Stats> onStats;
 
@@ -128,6 +129,18 @@ public final class CallOptions implements Cloneable {
   }
 
   /**
+   * Has the server divide what it keeps among its GPUs: the array of {@link Client#store}, or the
+   * results of {@link Client#keep}; of no other call, and no default of a client. Such an array may
+   * be larger than the memory of one GPU. It can be fetched, listed and deleted, and {@link Merge},
+   * and {@link Sort} without segments, take it and make it; the server refuses all other operators.
+   */
+  public CallOptions sharded() {
+    CallOptions made = copy();
+    made.sharded = true;
+    return made;
+  }
+
+  /**
    * Tells a function of every chunk, on threads of gRPC; it must not block. What it throws fails
    * the call.
    */
@@ -196,6 +209,10 @@ public final class CallOptions implements Cloneable {
 
   String traceparent() {
     return traceparent;
+  }
+
+  boolean isSharded() {
+    return sharded;
   }
 
   Consumer<? super Progress> onProgress() {

@@ -156,6 +156,10 @@ final class Calls {
     CallOptions options = withDefaults(given);
     long start = System.nanoTime();
     Placing placing = new Placing(steps);
+    if (options.isSharded() && !placing.isSharded()) {
+      throw new CorankException.InvalidArgument(
+          "sharded: is for results that the server keeps; call keep", "sharded");
+    }
     long send = placing.toSend();
     long receive = placing.mostToReceive();
     long bytes = Math.max(send, receive);
@@ -388,7 +392,7 @@ final class Calls {
    * @throws CorankException.InvalidArgument there is another number of results, or a name for two
    *     of them
    */
-  static List<StoredPlace> kept(Task task, List<String> names) {
+  static List<StoredPlace> kept(Task task, List<String> names, boolean sharded) {
     if (names.size() != task.outputs.size()) {
       throw new CorankException.InvalidArgument(
           "keep: "
@@ -403,7 +407,9 @@ final class Calls {
       throw new CorankException.InvalidArgument(
           "keep: a name is there twice in " + names + "; each result needs its own", "keep");
     }
-    return names.stream().map(name -> StoredPlace.newBuilder().setName(name).build()).toList();
+    return names.stream()
+        .map(name -> StoredPlace.newBuilder().setName(name).setSharded(sharded).build())
+        .toList();
   }
 
   /** The handles of results that stayed on the server. */
@@ -411,9 +417,14 @@ final class Calls {
     List<StoredArray> made = new ArrayList<>();
     for (int at = 0; at < places.size(); ++at) {
       Task.Out out = task.outputs.get(at);
+      StoredPlace place = places.get(at);
       made.add(
           new StoredArray(
-              places.get(at).getName(), out.type(), out.elementBytes(), task.counts[at]));
+              place.getName(),
+              out.type(),
+              out.elementBytes(),
+              task.counts[at],
+              place.getSharded()));
     }
     return made;
   }

@@ -65,7 +65,7 @@ public final class Chain {
             in.field() + ": is a result of another chain", in.field());
       }
     }
-    List<StoredPlace> kept = names == null ? null : Calls.kept(task, List.of(names));
+    List<StoredPlace> kept = names == null ? null : Calls.kept(task, List.of(names), false);
     task.inputs.stream()
         .filter(in -> in.value() instanceof Pending)
         .forEach(in -> ((Pending) in.value()).take());

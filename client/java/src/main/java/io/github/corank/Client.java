@@ -189,7 +189,8 @@ public final class Client implements AutoCloseable {
       Operator<R> operator, CallOptions options, Scope scope, String... names) {
     checkOpen();
     Task task = operator.task();
-    Placing.Step step = new Placing.Step(task, Calls.kept(task, List.of(names)));
+    Placing.Step step =
+        new Placing.Step(task, Calls.kept(task, List.of(names), options.isSharded()));
     CompletableFuture<List<StoredArray>> first =
         calls
             .perform(List.of(step), options, false, scope, false)

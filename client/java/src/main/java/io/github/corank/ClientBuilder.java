@@ -80,7 +80,11 @@ public final class ClientBuilder {
 
   /** Sets options of all calls that do not set them themselves. */
   public ClientBuilder defaults(CallOptions defaults) {
-    this.defaults = Objects.requireNonNull(defaults, "defaults");
+    if (defaults.isSharded()) {
+      throw new CorankException.InvalidArgument(
+          "sharded: is an option of store and keep, not of a client", "sharded");
+    }
+    this.defaults = defaults;
     return this;
   }
 

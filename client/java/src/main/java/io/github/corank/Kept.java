@@ -35,6 +35,7 @@ final class Kept {
     Limit limit = calls.limit(options, array.byteSize());
     Caller caller = calls.caller("StoreArray", options, array.byteSize());
     StoreArrayHeader.Builder header = StoreArrayHeader.newBuilder().setName(name);
+    header.setSharded(options.isSharded());
     header
         .getArrayBuilder()
         .setType(array.type().wire())

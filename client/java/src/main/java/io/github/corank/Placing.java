@@ -11,6 +11,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.function.ToLongFunction;
 
 /** Gives the arrays of one call their places, and takes results from theirs. */
@@ -85,10 +86,19 @@ final class Placing {
 
   /** Whether a named array of the server is replaced. */
   boolean keeps() {
+    return keeps(place -> !place.getTemporary());
+  }
+
+  /** Whether the server divides a result among its GPUs. */
+  boolean isSharded() {
+    return keeps(StoredPlace::getSharded);
+  }
+
+  private boolean keeps(Predicate<StoredPlace> which) {
     return steps.stream()
         .filter(step -> step.kept() != null)
         .flatMap(step -> step.kept().stream())
-        .anyMatch(place -> place != null && !place.getTemporary());
+        .anyMatch(place -> place != null && which.test(place));
   }
 
   /** Writes the places into the requests. */

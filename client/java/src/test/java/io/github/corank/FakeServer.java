@@ -16,6 +16,7 @@ import io.github.corank.v1.GroupRequest;
 import io.github.corank.v1.GroupResponse;
 import io.github.corank.v1.JoinRequest;
 import io.github.corank.v1.JoinResponse;
+import io.github.corank.v1.MemoryServiceGrpc;
 import io.github.corank.v1.Operation;
 import io.github.corank.v1.OperationResult;
 import io.github.corank.v1.RankRequest;
@@ -24,6 +25,9 @@ import io.github.corank.v1.SelectRequest;
 import io.github.corank.v1.SelectResponse;
 import io.github.corank.v1.SortRequest;
 import io.github.corank.v1.SortResponse;
+import io.github.corank.v1.StoreArrayHeader;
+import io.github.corank.v1.StoreArrayRequest;
+import io.github.corank.v1.StoreArrayResponse;
 import io.grpc.Metadata;
 import io.grpc.Server;
 import io.grpc.ServerCall;
@@ -90,6 +94,7 @@ final class FakeServer extends CorankServiceGrpc.CorankServiceImplBase implement
         NettyServerBuilder.forAddress(new InetSocketAddress("127.0.0.1", 0))
             .maxInboundMessageSize(Integer.MAX_VALUE)
             .addService(this)
+            .addService(new Memory())
             .intercept(noted)
             .build()
             .start();
@@ -178,6 +183,36 @@ final class FakeServer extends CorankServiceGrpc.CorankServiceImplBase implement
     made.addPlaces("inline").addPlaces("stream").getLimitsBuilder().setMaxParts(8);
     answer.onNext(made.build());
     answer.onCompleted();
+  }
+
+  /** Says that it divided a sharded array among two GPUs. */
+  private static final class Memory extends MemoryServiceGrpc.MemoryServiceImplBase {
+    @Override
+    public StreamObserver<StoreArrayRequest> storeArray(StreamObserver<StoreArrayResponse> answer) {
+      StoreArrayResponse.Builder made = StoreArrayResponse.newBuilder();
+      return new StreamObserver<>() {
+        @Override
+        public void onNext(StoreArrayRequest request) {
+          if (request.hasHeader()) {
+            StoreArrayHeader header = request.getHeader();
+            made.getArrayBuilder()
+                .setName(header.getName())
+                .setType(header.getArray().getType())
+                .setCount(header.getArray().getCount())
+                .setShards(header.getSharded() ? 2 : 0);
+          }
+        }
+
+        @Override
+        public void onError(Throwable error) {}
+
+        @Override
+        public void onCompleted() {
+          answer.onNext(made.build());
+          answer.onCompleted();
+        }
+      };
+    }
   }
 
   /** A status with details. */

@@ -96,7 +96,7 @@ class RankTest {
   @Test
   void keepsRanks() {
     try (Client client = server.client().build()) {
-      StoredArray keys = new StoredArray("k", ElementType.FLOAT32, 4, 3);
+      StoredArray keys = new StoredArray("k", ElementType.FLOAT32, 4, 3, false);
       List<StoredArray> kept = client.keep(Rank.of(keys).method(RankMethod.DENSE), "ranks");
       assertEquals("StoredArray(ranks, 3 x UINT32)", kept.get(0).toString());
       kept = client.keep(Rank.of(KEYS), "means");

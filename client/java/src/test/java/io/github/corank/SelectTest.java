@@ -306,8 +306,8 @@ class SelectTest {
           client.keep(Select.of(ELEMENTS, by).values(ELEMENTS), "some", "their values");
       assertEquals("StoredArray(some, 2 x INT16)", kept.get(0).toString());
       assertEquals(2, kept.get(1).count());
-      Selection stored = Selection.flags(new StoredArray("f", ElementType.UINT8, 1, 4));
-      client.keep(Select.of(new StoredArray("e", ElementType.INT16, 2, 4), stored), "some");
+      Selection stored = Selection.flags(new StoredArray("f", ElementType.UINT8, 1, 4, false));
+      client.keep(Select.of(new StoredArray("e", ElementType.INT16, 2, 4, false), stored), "some");
     }
     assertEquals("some", seen.get(0).getElementsDestination().getStored().getName());
     assertEquals("their values", seen.get(0).getValuesDestination().getStored().getName());

@@ -121,6 +121,7 @@ final class Arrays {
     made.addProperty("kept", array.name());
     made.addProperty("type", name(array.type()));
     made.addProperty("count", array.count());
+    made.addProperty("sharded", array.isSharded());
     if (array.type() == ElementType.RECORD) {
       made.addProperty("record_bytes", array.elementBytes());
     }

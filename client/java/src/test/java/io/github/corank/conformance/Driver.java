@@ -252,7 +252,7 @@ public final class Driver {
     for (Map.Entry<String, JsonElement> each : options(command).entrySet()) {
       made = option(made, each.getKey(), each.getValue());
     }
-    return made;
+    return command.has("sharded") && command.get("sharded").getAsBoolean() ? made.sharded() : made;
   }
 
   /** Waits for a call, and cancels it if the command says so. */
@@ -274,7 +274,7 @@ public final class Driver {
   }
 
   private JsonObject call(JsonObject command) {
-    expect(command, "operator", "arguments", "options", "keep", "digest");
+    expect(command, "operator", "arguments", "options", "keep", "sharded", "digest");
     Client client = client(command);
     AtomicReference<Stats> stats = new AtomicReference<>();
     AtomicReference<Progress> progress = new AtomicReference<>();
@@ -387,7 +387,7 @@ public final class Driver {
   }
 
   private JsonObject store(JsonObject command) {
-    expect(command, "name", "array", "expires_s", "options");
+    expect(command, "name", "array", "expires_s", "sharded", "options");
     Duration expires =
         command.has("expires_s")
             ? Duration.ofNanos((long) (command.get("expires_s").getAsDouble() * 1e9))
