@@ -50,11 +50,8 @@ pub(crate) enum Data<'a> {
     Borrowed(&'a [u8]),
     Shared(Bytes),
     Owned(Box<dyn Buffer>),
-    /// On the server, by name.
-    Kept {
-        name: String,
-        temporary: bool,
-    },
+    /// On the server.
+    Kept(v1::StoredPlace),
 }
 
 /// An array: elements of one type, little-endian and without gaps.
@@ -94,7 +91,7 @@ impl<'a> Array<'a> {
     /// The name under which the server keeps it, or `None`.
     pub fn kept_name(&self) -> Option<&str> {
         match &self.data {
-            Data::Kept { name, .. } => Some(name),
+            Data::Kept(place) => Some(&place.name),
             _ => None,
         }
     }
@@ -125,7 +122,7 @@ impl<'a> Array<'a> {
             Data::Borrowed(bytes) => bytes,
             Data::Shared(bytes) => bytes,
             Data::Owned(buffer) => buffer.bytes(),
-            Data::Kept { .. } => &[],
+            Data::Kept(_) => &[],
         }
     }
 
@@ -146,7 +143,7 @@ impl<'a> Array<'a> {
             },
             Data::Borrowed(bytes) => Ok(copied(bytes, count)),
             Data::Shared(bytes) => Ok(copied(&bytes, count)),
-            Data::Kept { .. } => Err(Error::invalid("", "the server keeps this array; fetch it")),
+            Data::Kept(_) => Err(Error::invalid("", "the server keeps this array; fetch it")),
         }
     }
 
@@ -155,7 +152,7 @@ impl<'a> Array<'a> {
     }
 
     pub(crate) fn is_here(&self) -> bool {
-        !matches!(self.data, Data::Kept { .. })
+        !matches!(self.data, Data::Kept(_))
     }
 
     /// Bytes of elements that lie here.
@@ -204,7 +201,7 @@ impl fmt::Debug for Array<'_> {
         if self.kind == ElementType::Record {
             write!(to, " of {} bytes", self.record_bytes)?;
         }
-        if let Data::Kept { name, .. } = &self.data {
+        if let Some(name) = self.kept_name() {
             write!(to, ", kept as {name:?}")?;
         }
         Ok(())

@@ -8,7 +8,7 @@ use crate::{
     perform::perform,
     request::{FromResults, Named, Options, Request},
     task::Task,
-    Client,
+    v1, Client,
 };
 
 const MOST_OPERATORS: usize = 16;
@@ -44,8 +44,8 @@ pub struct Links {
     results: Vec<Option<Vec<Named>>>,
 }
 
-fn temporary(at: usize, result: usize) -> String {
-    format!("t{at}.{result}")
+fn temporary(at: usize, result: usize) -> v1::StoredPlace {
+    v1::StoredPlace { name: format!("t{at}.{result}"), temporary: true, sharded: false }
 }
 
 impl<'a, R> Input<'a> for &Link<R> {
@@ -60,9 +60,8 @@ impl<R> Link<R> {
     /// One of several results, for a later operator. Panics if there are not so many.
     pub fn result<'a>(&self, index: usize) -> Array<'a> {
         let Array { kind, record_bytes, count, data } = &self.results[index];
-        let Data::Kept { name, temporary } = data else { unreachable!("results of a chain have names") };
-        let data = Data::Kept { name: name.clone(), temporary: *temporary };
-        Array { kind: *kind, record_bytes: *record_bytes, count: *count, data }
+        let Data::Kept(place) = data else { unreachable!("results of a chain have names") };
+        Array { kind: *kind, record_bytes: *record_bytes, count: *count, data: Data::Kept(place.clone()) }
     }
 }
 
@@ -87,7 +86,7 @@ impl<'a> Chain<'a> {
                     self.options = options;
                 }
                 for leaf in &task.inputs {
-                    if let Data::Kept { name, temporary: true } = &leaf.array.data {
+                    if let Data::Kept(v1::StoredPlace { name, temporary: true, .. }) = &leaf.array.data {
                         let parts = name[1..]
                             .split_once('.')
                             .and_then(|(at, result)| Some((at.parse::<usize>().ok()?, result.parse::<usize>().ok()?)));
@@ -98,10 +97,7 @@ impl<'a> Chain<'a> {
                     kind: output.kind,
                     record_bytes: output.record_bytes,
                     count: output.count,
-                    data: match &output.kept {
-                        Some((name, temporary)) => Data::Kept { name: name.clone(), temporary: *temporary },
-                        None => Data::Kept { name: temporary(link.at, result), temporary: true },
-                    },
+                    data: Data::Kept(output.kept.clone().unwrap_or_else(|| temporary(link.at, result))),
                 };
                 link.results = task.outputs.iter().enumerate().map(named).collect();
                 tasks.push(task);
@@ -124,7 +120,7 @@ impl<'a> Chain<'a> {
         for (at, result) in &self.taken {
             let output = &mut tasks[*at].outputs[*result];
             if output.kept.is_none() {
-                output.kept = Some((temporary(*at, *result), true));
+                output.kept = Some(temporary(*at, *result));
             }
         }
         let results = perform(self.client, &mut tasks, &self.options, None, None, true).await?;
@@ -141,7 +137,7 @@ impl Links {
     pub fn take<R: FromResults>(&mut self, link: Link<R>) -> Result<R> {
         let results = self.results.get_mut(link.at).and_then(Option::take);
         let results = results.ok_or_else(|| Error::invalid("", "these results were taken before"))?;
-        let is_here = |(_, array): &Named| !matches!(array.data, Data::Kept { temporary: true, .. });
+        let is_here = |(_, array): &Named| !matches!(&array.data, Data::Kept(place) if place.temporary);
         if R::IS_ANY_NUMBER {
             return R::from_results(results.into_iter().filter(is_here).collect());
         }

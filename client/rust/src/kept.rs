@@ -37,6 +37,8 @@ pub struct KeptArray {
     pub count: usize,
     /// Bytes of a record for [`ElementType::Record`], else 0.
     pub record_bytes: u32,
+    /// Whether the server divides it among its GPUs; see [`Store::sharded`].
+    pub sharded: bool,
     /// The time after which the server deletes it, unless a request uses it before. `None`: not told.
     pub expires_in: Option<Duration>,
 }
@@ -55,11 +57,12 @@ pub struct KeptArrays {
 impl KeptArray {
     pub(crate) fn from_result(array: Array<'static>) -> Result<Self> {
         match &array.data {
-            Data::Kept { name, .. } => Ok(Self {
-                name: name.clone(),
+            Data::Kept(place) => Ok(Self {
+                name: place.name.clone(),
                 element_type: array.kind,
                 count: array.len(),
                 record_bytes: array.record_bytes,
+                sharded: place.sharded,
                 expires_in: None,
             }),
             _ => Err(Error::internal("the server did not keep the result")),
@@ -71,6 +74,7 @@ impl KeptArray {
             element_type: array.r#type(),
             count: usize::try_from(array.count).unwrap_or(0),
             record_bytes: array.record_bytes,
+            sharded: array.shards > 0,
             expires_in: array.expires_in.and_then(|time| time.try_into().ok()),
             name: array.name,
         }
@@ -84,7 +88,7 @@ impl<'a> Input<'a> for &KeptArray {
             kind: self.element_type,
             record_bytes: self.record_bytes,
             count: Some(self.count),
-            data: Data::Kept { name: self.name.clone(), temporary: false },
+            data: Data::Kept(v1::StoredPlace { name: self.name.clone(), temporary: false, sharded: self.sharded }),
         }
     }
 }
@@ -96,6 +100,7 @@ pub struct Store<'a> {
     name: String,
     array: Array<'a>,
     expiry: Option<Duration>,
+    sharded: bool,
     options: Options,
 }
 
@@ -106,6 +111,13 @@ impl<'a> Store<'a> {
         self
     }
 
+    /// Has the server divide the array among its GPUs, so that it may be larger than the memory of one. It can be fetched,
+    /// listed and deleted, and merges, and sorts without segments, take it; the server refuses all other calls.
+    pub fn sharded(mut self) -> Self {
+        self.sharded = true;
+        self
+    }
+
     /// The time that the call may take, retries included.
     pub fn deadline(mut self, limit: Duration) -> Self {
         self.options.deadline = Some(limit);
@@ -113,7 +125,7 @@ impl<'a> Store<'a> {
     }
 
     async fn run(self) -> Result<KeptArray> {
-        let Self { client, name, array, expiry, options } = &self;
+        let Self { client, name, array, expiry, sharded, options } = &self;
         if !array.is_here() {
             return Err(Error::invalid("array", "the server keeps it already"));
         }
@@ -124,7 +136,7 @@ impl<'a> Store<'a> {
         let expiry = expiry.map_err(|_| Error::invalid("expiry", "is too long"))?;
         let place = Some(v1::array::Place::Stream(v1::StreamPlace { stream_id: 0 }));
         let array_message = Some(array.message(place));
-        let header = v1::StoreArrayHeader { name: name.clone(), array: array_message, expiry, ..Default::default() };
+        let header = v1::StoreArrayHeader { name: name.clone(), array: array_message, expiry, sharded: *sharded };
         let once = |channel, left| {
             let header = header.clone();
             async move {
@@ -172,7 +184,7 @@ impl Client {
     /// Keeps an array on the server under a name. It replaces an array of that name once the call succeeds.
     pub fn store<'a>(&'a self, name: &str, array: impl Input<'a>) -> Store<'a> {
         let (array, options) = (array.into_array(), Options::default());
-        Store { client: self, name: name.to_owned(), array, expiry: None, options }
+        Store { client: self, name: name.to_owned(), array, expiry: None, sharded: false, options }
     }
 
     /// The elements of a kept array, as `Vec<T>` or [`Array`].
@@ -236,6 +248,16 @@ impl Client {
                 return Ok(found);
             }
         }
+    }
+
+    /// The handle of the kept array of this name.
+    ///
+    /// # Errors
+    ///
+    /// NOT_FOUND if there is none.
+    pub async fn stored(&self, name: &str) -> Result<KeptArray> {
+        let found = self.kept_arrays().await?.arrays.into_iter().find(|array| array.name == name);
+        found.ok_or_else(|| Error::new(Code::NotFound, format!("the server keeps no array {name:?}")))
     }
 
     /// Has the server forget a kept array. Retries briefly while an answered request still holds it.

@@ -66,7 +66,7 @@ pub(crate) async fn perform(
     let tasks = &*tasks;
     let sources = sources(tasks);
     // A name under which the server keeps a result may be used by others between two tries.
-    let is_kept = |output: &Output| output.kept.as_ref().is_some_and(|(_, temporary)| !temporary);
+    let is_kept = |output: &Output| output.kept.as_ref().is_some_and(|place| !place.temporary);
     let keeps = tasks.iter().flat_map(|task| &task.outputs).any(is_kept);
     let repeat = if keeps { Repeat::UnlessLost } else { Repeat::Always };
 
@@ -293,9 +293,7 @@ fn read(output: &Output, answered: &mut Answered, sinks: &[Sink]) -> Result<Name
     };
     let place = header.place.take();
     let (count, data) = match (&output.kept, output.stream, place) {
-        (Some((name, temporary)), _, _) => {
-            (told.unwrap_or(0), Data::Kept { name: name.clone(), temporary: *temporary })
-        }
+        (Some(place), _, _) => (told.unwrap_or(0), Data::Kept(place.clone())),
         (None, Some(stream), _) => {
             let count = told.ok_or_else(|| wrong(0))?;
             (count, Data::Owned(sinks[stream as usize].take(count)?))

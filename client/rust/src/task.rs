@@ -92,8 +92,8 @@ pub(crate) struct Output {
     /// It has 4 or 8 bytes for each element, as the answer says; `kind` is what it is at most.
     pub is_position: bool,
     pub make: MakeBuffer,
-    /// The name that the server keeps it under, and whether only within the call.
-    pub kept: Option<(String, bool)>,
+    /// Where the server keeps it.
+    pub kept: Option<v1::StoredPlace>,
     pub stream: Option<u32>,
 }
 
@@ -113,10 +113,7 @@ impl Output {
 
     fn destination(&self) -> Option<v1::Destination> {
         let place = match (&self.kept, self.stream) {
-            (Some((name, temporary)), _) => {
-                let (name, temporary) = (name.clone(), *temporary);
-                v1::destination::Place::Stored(v1::StoredPlace { name, temporary, ..Default::default() })
-            }
+            (Some(place), _) => v1::destination::Place::Stored(place.clone()),
             (None, Some(stream_id)) => v1::destination::Place::Stream(v1::StreamPlace { stream_id }),
             (None, None) => return None,
         };
@@ -246,7 +243,7 @@ impl<'a> Task<'a> {
             if name.is_empty() || names[..at].contains(name) {
                 return Err(Error::invalid("keep", format!("{name:?}: each result needs a name of its own")));
             }
-            output.kept = Some(((*name).to_owned(), false));
+            output.kept = Some(v1::StoredPlace { name: (*name).to_owned(), temporary: false, sharded: false });
         }
         Ok(())
     }
@@ -454,10 +451,7 @@ impl Leaf<'_> {
     fn message(&self) -> v1::Array {
         use v1::array::Place;
         self.array.message(Some(match (&self.array.data, self.stream) {
-            (Data::Kept { name, temporary }, _) => {
-                let (name, temporary) = (name.clone(), *temporary);
-                Place::Stored(v1::StoredPlace { name, temporary, ..Default::default() })
-            }
+            (Data::Kept(place), _) => Place::Stored(place.clone()),
             (_, Some(stream_id)) => Place::Stream(v1::StreamPlace { stream_id }),
             (_, None) => Place::InlineData(self.array.piece(0, self.array.len())),
         }))

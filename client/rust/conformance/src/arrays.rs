@@ -59,12 +59,14 @@ pub fn kept(array: &Value) -> KeptArray {
         element_type: kind(array["type"].as_str().expect("a type")),
         count: array["count"].as_u64().unwrap_or(0) as usize,
         record_bytes: record_bytes(array),
+        sharded: false,
         expires_in: None,
     }
 }
 
 pub fn kept_json(array: &KeptArray) -> Value {
-    let mut found = json!({"kept": array.name, "type": name(array.element_type), "count": array.count});
+    let mut found = json!({"kept": array.name, "type": name(array.element_type), "count": array.count,
+        "sharded": array.sharded});
     if array.element_type == ElementType::Record {
         found["record_bytes"] = array.record_bytes.into();
     }

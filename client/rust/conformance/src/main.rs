@@ -407,13 +407,17 @@ fn short(name: &str) -> String {
     name.to_owned()
 }
 
-fn keep<'a>(request: Request<'a, Named>, names: &Value, order: &[&str]) -> Request<'a, Named> {
-    let Some(names) = names.as_object() else {
+fn keep<'a>(request: Request<'a, Named>, command: &Value, order: &[&str]) -> Request<'a, Named> {
+    let Some(names) = command["keep"].as_object() else {
         return request;
     };
     let kept: Vec<&str> =
         order.iter().filter_map(|name| names.get(*name)).map(|name| name.as_str().expect("a name")).collect();
-    request.keep(&kept).named()
+    let request = request.keep(&kept);
+    if command["sharded"] == true {
+        return request.sharded().named();
+    }
+    request.named()
 }
 
 /// The order in which the client takes names of results.
@@ -515,13 +519,13 @@ fn cancelled() -> Failure {
 }
 
 async fn call(client: &Client, command: &Value) -> Outcome {
-    check(command, &["id", "command", "client", "operator", "arguments", "options", "keep", "digest"]);
+    check(command, &["id", "command", "client", "operator", "arguments", "options", "keep", "sharded", "digest"]);
     let mut memory = Memory::default();
     memory.load("a", &command["arguments"]);
     let source = Source { memory: &memory, links: &[] };
     let operator = command["operator"].as_str().expect("an operator");
     let made = request(client, &source, "a", operator, &command["arguments"])?;
-    let made = keep(made, &command["keep"], &order(operator, &command["arguments"]));
+    let made = keep(made, command, &order(operator, &command["arguments"]));
     let mut made = options(made, &command["options"])?;
     let stats: Arc<Mutex<Stats>> = Arc::default();
     let progress: Arc<Mutex<Option<Progress>>> = Arc::default();
@@ -587,7 +591,7 @@ async fn chain(client: &Client, command: &Value) -> Outcome {
         let given = &operation["arguments"];
         let source = Source { memory: &memory, links: &links };
         let made = request(client, &source, &format!("a.{at}.arguments"), operator, given)?;
-        let mut made = keep(made, &operation["keep"], &order(operator, given));
+        let mut made = keep(made, operation, &order(operator, given));
         if at == 0 {
             made = options(made, &command["options"])?;
         }
@@ -608,7 +612,7 @@ async fn other(client: &Client, command: &Value) -> Outcome {
     let name = || command["name"].as_str().expect("a name");
     match command["command"].as_str().expect("a command") {
         "store" => {
-            check(command, &["id", "command", "client", "name", "array", "expires_s", "options"]);
+            check(command, &["id", "command", "client", "name", "array", "expires_s", "sharded", "options"]);
             let mut memory = Memory::default();
             memory.load("a", &command["array"]);
             let array = Source { memory: &memory, links: &[] }.array("a", &command["array"])?;
@@ -618,6 +622,9 @@ async fn other(client: &Client, command: &Value) -> Outcome {
             }
             if let Some(time) = command["expires_s"].as_f64() {
                 store = store.expiry(Duration::from_secs_f64(time));
+            }
+            if command["sharded"] == true {
+                store = store.sharded();
             }
             Ok(arrays::kept_json(&store.await?))
         }

@@ -11,13 +11,17 @@ use std::{
 
 use corank::v1::{
     corank_service_server::{CorankService, CorankServiceServer},
+    memory_service_server::MemoryServiceServer,
     *,
 };
 use tokio::net::TcpListener;
 use tokio_stream::{wrappers::TcpListenerStream, Stream};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::fake_selection::{self, Selections};
+use crate::{
+    fake_memory::FakeMemory,
+    fake_selection::{self, Selections},
+};
 
 type Answers = Pin<Box<dyn Stream<Item = Result<ExecuteResponse, Status>> + Send>>;
 
@@ -48,7 +52,11 @@ struct Fake {
     combined: Combined,
     joined: Joins,
     selected: Selections,
+    sorted: Sorts,
 }
+
+/// The destinations of the keys of Sort.
+pub type Sorts = Arc<Mutex<Vec<Option<Destination>>>>;
 
 /// The last CombineSets.
 pub type Combined = Arc<Mutex<Option<CombineSetsRequest>>>;
@@ -110,7 +118,9 @@ impl CorankService for Fake {
         self.calls.fetch_add(1, Ordering::SeqCst);
         self.running.fetch_add(1, Ordering::SeqCst);
         let _running = Running(self.running.clone());
-        let mut keys = request.into_inner().keys.unwrap_or_default();
+        let request = request.into_inner();
+        self.sorted.lock().unwrap().push(request.keys_destination);
+        let mut keys = request.keys.unwrap_or_default();
         match self.mode {
             Mode::Echo => {}
             Mode::OtherType => keys.set_type(ElementType::Int64),
@@ -326,6 +336,7 @@ pub struct Server {
     pub combined: Combined,
     pub joined: Joins,
     pub selected: Selections,
+    pub sorted: Sorts,
 }
 
 pub async fn serve(mode: Mode) -> Server {
@@ -333,7 +344,7 @@ pub async fn serve(mode: Mode) -> Server {
     let address = listener.local_addr().unwrap().to_string();
     let (calls, running) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (grouped, combined) = (Grouped::default(), Combined::default());
-    let (joined, selected) = (Joins::default(), Selections::default());
+    let (joined, selected, sorted) = (Joins::default(), Selections::default(), Sorts::default());
     let fake = Fake {
         mode,
         calls: calls.clone(),
@@ -342,8 +353,10 @@ pub async fn serve(mode: Mode) -> Server {
         combined: combined.clone(),
         joined: joined.clone(),
         selected: selected.clone(),
+        sorted: sorted.clone(),
     };
-    let served = tonic::transport::Server::builder().add_service(CorankServiceServer::new(fake));
+    let memory = MemoryServiceServer::new(FakeMemory);
+    let served = tonic::transport::Server::builder().add_service(CorankServiceServer::new(fake)).add_service(memory);
     tokio::spawn(served.serve_with_incoming(TcpListenerStream::new(listener)));
-    Server { address, calls, running, grouped, combined, joined, selected }
+    Server { address, calls, running, grouped, combined, joined, selected, sorted }
 }

@@ -1,8 +1,11 @@
 //! Calls of a server of the test, which answers as it is told.
 
+#[macro_use]
 mod fake;
+mod fake_memory;
 mod fake_selection;
 mod joins;
+mod kept;
 mod ranks;
 mod selections;
 
