@@ -24,7 +24,8 @@ def handle(name: str, array: Array) -> Vector:
 
 def store(name: str, array: Array, **rest: Any) -> Vector:
     """Stores an array."""
-    return {"command": "store", "name": name, "array": array.json(), **rest, "ok": handle(name, array)}
+    sharded = {"sharded": True} if rest.get("sharded") else {}
+    return {"command": "store", "name": name, "array": array.json(), **rest, "ok": {**handle(name, array), **sharded}}
 
 
 def fetch(name: str, array: Array) -> Vector:
@@ -215,6 +216,73 @@ def kept_results() -> Iterator[Vector]:
         ),
         fetch("g", gathered),
         delete("g"),
+    )
+
+
+def sharded() -> Iterator[Vector]:
+    """Kept arrays that the server divides among its GPUs. With one GPU they have one part and the same rules."""
+    keys, more, values = random_keys("int32", 92, 30), random_keys("int32", 93, 11), values_like(94, 30, 6)
+    taken = oracle.argsort(keys)
+    indices, ordered, moved = oracle.numbers("uint32", taken), oracle.take(keys, taken), oracle.take(values, taken)
+    also = oracle.take(more, oracle.argsort(more))
+    merged = oracle.joined([ordered, also])
+    merged = oracle.take(merged, oracle.argsort(merged))
+    found = {"i": indices, "k": keys, "m": merged, "o": ordered, "v": moved}
+    needs = ["kept", "kept_results", "sharded", "integers"]
+    yield steps(
+        "sharded/sort_and_merge",
+        [*needs, "sort_values", "argsort", "merge", "records"],
+        store("k", keys, sharded=True),
+        call(
+            "sort",
+            {"keys": handle("k", keys), "values": values},
+            keep={"keys": "o", "values": "v"},
+            sharded=True,
+            results={"keys": handle("o", ordered), "values": handle("v", moved)},
+        ),
+        call(
+            "sort",
+            {"keys": handle("k", keys), "output": "indices"},
+            keep={"indices": "i"},
+            sharded=True,
+            results={"indices": handle("i", indices)},
+        ),
+        call(
+            "merge",
+            {"keys": [handle("o", ordered), also.json()]},
+            keep={"keys": "m"},
+            sharded=True,
+            results={"keys": handle("m", merged)},
+        ),
+        {
+            "command": "list",
+            "ok": {"arrays": [{**handle(name, array), "sharded": True} for name, array in found.items()]},
+        },
+        *(fetch(name, array) for name, array in found.items()),
+        call("sort", {"keys": handle("k", keys), "limit": 5}, results={"keys": ordered.like(ordered.items[:5]).json()}),
+        *(delete(name) for name in found),
+        server="listed",
+    )
+    yield steps(
+        "sharded/replaced",
+        needs,
+        store("k", keys, sharded=True),
+        store("k", more),
+        {"command": "list", "ok": {"arrays": [{**handle("k", more), "sharded": False}]}},
+        fetch("k", more),
+        delete("k"),
+        server="listed",
+    )
+    refused = {"code": "INVALID_ARGUMENT", "reason": "PLACE_NOT_SUPPORTED"}
+    yield steps(
+        "sharded/refused",
+        [*needs, "search", "group", "chains"],
+        store("k", keys, sharded=True),
+        call("search", {"haystack": handle("k", keys), "needles": more}, error={**refused, "field": "haystack"}),
+        call("group", {"keys": handle("k", keys), "outputs": ["keys"]}, error={**refused, "field": "keys"}),
+        call("sort", {"keys": handle("k", keys)}, keep={"keys": "whole"}, error=refused),
+        {"command": "chain", "operations": [operation("sort", {"keys": handle("k", keys)})], "error": refused},
+        delete("k"),
     )
 
 

@@ -77,7 +77,12 @@ def files() -> dict[str, list[Vector]]:
             *answer_vectors.answers(),
         ],
         "connect": list(connect_vectors.every()),
-        "kept": [*kept_vectors.kept(), *kept_vectors.kept_results(), *kept_vectors.chains()],
+        "kept": [
+            *kept_vectors.kept(),
+            *kept_vectors.kept_results(),
+            *kept_vectors.sharded(),
+            *kept_vectors.chains(),
+        ],
     }
 
 

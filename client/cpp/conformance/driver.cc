@@ -167,7 +167,11 @@ class Driver {
     Storage storage;
     Operator made = OperatorOf(command, storage);
     const Json& keep = Member(command, "keep");
-    for (const auto& [result, name] : keep.fields()) Place(made, result, client::Stored(name.string_value()));
+    for (const auto& [result, name] : keep.fields()) {
+      client::Output output = client::Stored(name.string_value());
+      output.sharded = Flag(command, "sharded");
+      Place(made, result, std::move(output));
+    }
     if (!made.lacking.empty()) return made.lacking;
     const Json& given = Member(command, "options");
     client::CallOptions options = OptionsOf(command);
@@ -241,14 +245,18 @@ class Driver {
     Set(kept, "kept", array.name);
     SetType(kept, array.type);
     Set(kept, "count", static_cast<double>(array.count));
+    (*kept.mutable_fields())["sharded"].set_bool_value(array.shards > 0);
     return kept;
   }
 
   static Result Store(const Client& client, const Json& command) {
     Storage storage;
     const client::ArrayView array = storage.View(Member(command, "array"));
-    const auto kept =
-        client.Store(Text(command, "name"), array, absl::Seconds(Number(command, "expires_s")), OptionsOf(command));
+    const std::string name = Text(command, "name");
+    const absl::Duration expiry = absl::Seconds(Number(command, "expires_s"));
+    const client::CallOptions options = OptionsOf(command);
+    const auto kept = Flag(command, "sharded") ? client.StoreSharded(name, array, expiry, options)
+                                               : client.Store(name, array, expiry, options);
     if (!kept.ok()) return kept.status();
     return KeptJson(*kept);
   }

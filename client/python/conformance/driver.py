@@ -95,7 +95,12 @@ def kept_json(array: corank.StoredArray) -> Json:
     """The handle of a kept array as an answer holds it."""
     record = array.dtype.kind == "V" and array.dtype not in NAMES
     named: Json = {"type": "record", "record_bytes": array.dtype.itemsize} if record else {"type": NAMES[array.dtype]}
-    return {"kept": array.name, "count": array.count, **named}
+    return {"kept": array.name, "count": array.count, "sharded": array.sharded, **named}
+
+
+def given_name(command: Json, name: str) -> str:
+    """The name of a result that a call keeps, as the client takes it."""
+    return corank.Sharded(name) if command.get("sharded") else name
 
 
 class Operators:
@@ -310,7 +315,8 @@ class Driver:
         operators = Operators(client, lambda value: client.stored(value["kept"]), given)
         if "cancel_after_ms" in options:
             operators = Operators(_Submitting(client, options["cancel_after_ms"] / 1000), client.stored, given)
-        results = operators.run(command["operator"], command["arguments"], command.get("keep", {}))
+        keep = {name: given_name(command, kept) for name, kept in command.get("keep", {}).items()}
+        results = operators.run(command["operator"], command["arguments"], keep)
         ok: Json = {"results": self._results(command, results)}
         told = stats[-1]
         ok["stats"] = {
@@ -361,6 +367,7 @@ class Driver:
         given = self._options(command)
         if command["array"]["type"] == "bfloat16":
             self.bfloat16.add(command["name"])
+        given["sharded"] = command.get("sharded", False)
         return kept_json(
             client.store(command["name"], array_of(command["array"]), expires=command.get("expires_s"), **given)
         )
