@@ -100,7 +100,7 @@ def test_merge_takes_sorted_files(folder: pathlib.Path, capfd: pytest.CaptureFix
         '1\t"Bergen"\t2',
     ]
     assert run("merge", "sorted.parquet", "sales.parquet", "--by=amount") == 1
-    assert capfd.readouterr().err.startswith("corank-table: tables[1]: not sorted by 'amount'; sort_by(tables[1], ...)")
+    assert capfd.readouterr().err.startswith("corank-table: sales.parquet: not sorted by amount; sort it by the")
 
 
 def test_a_failure_is_one_line_and_leaves_the_output_as_it_was(
@@ -109,13 +109,28 @@ def test_a_failure_is_one_line_and_leaves_the_output_as_it_was(
     (folder / "out.csv").write_text("before")
     (folder / "bad.parquet").write_text("this is no Parquet")
     (folder / "data.bin").write_text("x")
+    (folder / "latin.csv").write_bytes(b"k\n\xe9\n")
     pq.write_table(pa.table({"k": [1], "parts": [[1]]}), "nested.parquet")
     for arguments, text in [
-        (["sort", "missing.csv", "--by=k"], "missing.csv: cannot read it as csv: Failed to open local file"),
+        (["sort", "missing.csv", "--by=k"], "missing.csv: cannot read it as csv: No such file or directory"),
         (["sort", "bad.parquet", "--by=k"], "bad.parquet: cannot read it as parquet: "),
         (["sort", "data.bin", "--by=k"], "data.bin: its name does not tell its format; end it in .parquet, .csv or "),
+        (["sort", "latin.csv", "--by=k"], "latin.csv: column 'k' is no UTF-8; convert the file first, as by iconv"),
+        (
+            ["sort", "sales.parquet", "cities.csv", "--by=city"],
+            "cities.csv: its columns are 'city', 'county', those of",
+        ),
+        (["merge", "sales.parquet", "cities.csv", "--by=city"], "cities.csv: its columns are 'city', 'county', those"),
+        (["join", "sales.parquet", "cities.csv"], "the keys are missing or given twice; give --on, or --left-on and"),
+        (
+            ["join", "sales.parquet", "cities.csv", "--on=city", "--right-on=city"],
+            "the keys are missing or given twice",
+        ),
         (["sort", "sales.parquet", "--by=amont"], "keys: no column 'amont'; did you mean 'amount'?"),
-        (["sort", "sales.parquet", "--by=day", "-o=x.txt"], "x.txt: its name does not tell its format; end it in"),
+        (
+            ["sort", "sales.parquet", "--by=day", "-o=x.txt"],
+            "x.txt: its name does not tell its format; end it in .parquet, .csv or .tsv\n",
+        ),
         (["sort", "sales.parquet", "--by=day", "-o=no/out.csv"], "no/out.csv: cannot write it as csv: No such file"),
         (["sort", "sales.parquet", "--by=day", "--columns=x"], "columns: no column 'x'; the columns are 'day'"),
         (["unique", "sales.parquet", "--by=day", "--columns=x"], "columns: no column 'x'; the columns are 'day'"),
@@ -143,6 +158,35 @@ def test_a_failure_is_one_line_and_leaves_the_output_as_it_was(
     assert capfd.readouterr().err == "corank-table: out.csv: cannot write it as csv: No space left on device\n"
     assert (folder / "out.csv").read_text() == "before"
     assert not [name for name in os.listdir() if name.endswith(".part")]
+
+
+def test_cells_of_csv_keep_their_values(folder: pathlib.Path, capfd: pytest.CaptureFixture[str]) -> None:
+    text = '\ufeffk,n,s\r\nb,,"two\nlines"\r\n,18446744073709551616,"a ""quote"", x"\r\nNA,-5,\r\n"",1,\r\n'
+    (folder / "cells.csv").write_text(text, encoding="utf-8", newline="")
+    header = '"k","n","s"\n'
+    rows = ['"NA",-5,\n', '"b",,"two\nlines"\n', ',18446744073709551616,"a ""quote"", x"\n', ",1,\n"]
+    assert run("sort", "cells.csv", "--by", "k") == 0
+    assert capfd.readouterr().out == header + "".join(rows)
+    assert run("sort", "cells.csv", "--by=-n", "-o", "cells.csv") == 0
+    assert (folder / "cells.csv").read_text(encoding="utf-8") == header + "".join(rows[at] for at in (2, 3, 0, 1))
+    assert run("join", "cells.csv", "cells.csv", "--on=k", "--how=semi") == 0
+    assert capfd.readouterr().out == header + rows[0] + rows[1], "empty cells match nothing"
+    lines = [
+        f'{number % 97},"line one\nline two of {number}"\n' for number in range(40_000)
+    ]  # more than pyarrow's block
+    (folder / "long.csv").write_text("k,v\n" + "".join(lines))
+    assert run("sort", "long.csv", "--by=k", "-o=long.parquet") == 0
+    assert pq.read_table("long.parquet").num_rows == 40_000
+
+
+def test_files_whose_types_differ_become_one_table(folder: pathlib.Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for name, text in [("a.csv", "k,v\n1,\n3,\n"), ("b.csv", "v,k\nx,2.5\n"), ("c.csv", "k,v\nx,y\n")]:
+        (folder / name).write_text(text)
+    for command in ("sort", "merge"):
+        assert run(command, "a.csv", "b.csv", "--by=k") == 0
+        assert capfd.readouterr().out.splitlines() == ['"k","v"', "1,", '2.5,"x"', "3,"]
+        assert run(command, "a.csv", "c.csv", "--by=k") == 1
+        assert capfd.readouterr().err.startswith("corank-table: a.csv, c.csv: their columns differ: ")
 
 
 def test_columns_whose_names_have_commas_or_dashes_are_taken_whole() -> None:

@@ -8,7 +8,7 @@ import os
 import pathlib
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Callable
 
 import corank
 from corank._channels import DEFAULT_ADDRESS
@@ -31,19 +31,20 @@ class _Wrong(Exception):
     """What the caller can change, in one line."""
 
 
-def _format(path: str, given: str | None) -> str:
+def _format(path: str, given: str | None = None, advice: str = "") -> str:
     if given is not None:
         return given
     if path == "-":
         return "csv"
     suffix = pathlib.PurePath(path).suffix.lower()
     if suffix not in _FORMATS:
-        raise _Wrong(f"{path}: its name does not tell its format; end it in .parquet, .csv or .tsv, or give --format")
+        raise _Wrong(f"{path}: its name does not tell its format; end it in .parquet, .csv or .tsv{advice}")
     return _FORMATS[suffix]
 
 
 def _line(error: BaseException) -> str:
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    # pyarrow's own texts have the path and the number of the error too.
+    text = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
     return text.strip().partition("\n")[0]
 
 
@@ -53,17 +54,48 @@ def _read(path: str, given: str | None) -> Any:
     import pyarrow.csv
     import pyarrow.parquet
 
-    format_ = _format(path, given)
-    source: Any = sys.stdin.buffer if path == "-" else path
+    format_ = _format(path, given, ", or give --format")
+    piped = sys.stdin.buffer.read() if path == "-" else None
+
+    def source() -> Any:
+        return path if piped is None else pa.BufferReader(piped)
+
     try:
         if format_ == "parquet":
-            if path == "-":
-                source = pa.BufferReader(sys.stdin.buffer.read())
-            return pyarrow.parquet.read_table(source)
-        options = pyarrow.csv.ParseOptions(delimiter="\t" if format_ == "tsv" else ",")
-        return pyarrow.csv.read_csv(source, parse_options=options)
+            return pyarrow.parquet.read_table(source())
+        options = pyarrow.csv.ParseOptions(delimiter="\t" if format_ == "tsv" else ",", newlines_in_values=True)
+
+        def read(convert: Any = None) -> Any:
+            return pyarrow.csv.read_csv(source(), parse_options=options, convert_options=convert)
+
+        return _as_written(path, read(), read)
     except (OSError, pa.ArrowException) as error:
         raise _Wrong(f"{path}: cannot read it as {format_}: {_line(error)}") from None
+
+
+def _as_written(path: str, table: Any, read: Callable[[Any], Any]) -> Any:
+    """The table of a CSV file with empty cells as nulls, also of texts, and with whole numbers of up to 38 digits.
+
+    pyarrow takes integers of more than 64 bits for floats, which round them.
+
+    Raises:
+        _Wrong: a column is no UTF-8.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.csv
+
+    for at, (name, column) in enumerate(zip(table.column_names, table.columns)):
+        if pa.types.is_binary(column.type):
+            raise _Wrong(f"{path}: column {name!r} is no UTF-8; convert the file first, as by iconv -f latin1 -t utf-8")
+        if pa.types.is_string(column.type):
+            table = table.set_column(at, name, pc.if_else(pc.equal(column, ""), None, column))
+        if pa.types.is_floating(column.type) and (pc.max(pc.abs(column)).as_py() or 0) >= 2.0**63:
+            types = {name: pa.decimal128(38, 0)}
+            with contextlib.suppress(pa.ArrowInvalid):  # some have fractions or exponents
+                exact = read(pyarrow.csv.ConvertOptions(column_types=types, include_columns=[name]))
+                table = table.set_column(at, name, exact.column(0))
+    return table
 
 
 def _plain(table: Any) -> Any:
@@ -116,11 +148,11 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
         raise
 
 
-def _save(table: Any, path: str, given: str | None) -> None:
+def _save(table: Any, path: str) -> None:
     """Writes a table to a file, as a whole or not at all, or to stdout."""
     import pyarrow as pa
 
-    format_ = _format(path, given)
+    format_ = _format(path)
     try:
         if path == "-":
             _write(table, sys.stdout.buffer, format_)
@@ -149,20 +181,47 @@ def _keys(given: Sequence[str], columns: Sequence[str]) -> tuple[list[str], list
     return [name[1:] if down else name for name, down in zip(names, is_descending)], is_descending
 
 
-def _all_rows(paths: Sequence[str], given: str | None) -> Any:
+def _read_all(paths: Sequence[str], given: str | None) -> list[Any]:
+    """The tables in files, with the columns of the first one and with types in common.
+
+    Raises:
+        _Wrong: their columns differ.
+    """
     import pyarrow as pa
 
     found = [_read(path, given) for path in paths]
-    if len(found) == 1:
-        return found[0]
+    names = found[0].column_names
+    for path, table in zip(paths, found):
+        if sorted(table.column_names) != sorted(names):
+            ours, theirs = (", ".join(map(repr, each)) for each in (table.column_names, names))
+            raise _Wrong(f"{path}: its columns are {ours}, those of {paths[0]} {theirs}")
+    found = [table if table.column_names == names else table.select(names) for table in found]
     try:
-        return pa.concat_tables(found, promote_options="permissive")
+        common = pa.unify_schemas([table.schema for table in found], promote_options="permissive")
+        return [table if table.schema.equals(common) else table.cast(common) for table in found]
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise _Wrong(f"{', '.join(paths)}: their columns differ: {_line(error)}") from None
 
 
+def _merged(client: corank.Client, paths: Sequence[str], tables: Sequence[Any], keys: Any, **options: Any) -> Any:
+    """The rows of all files in order.
+
+    Raises:
+        _Wrong: a file is not sorted.
+    """
+    try:
+        return client.merge_by(tables, keys, **options)
+    except corank.InvalidArgument as error:
+        if not error.field.startswith("tables["):
+            raise
+        path = paths[int(error.field[len("tables[") : -1])]
+        raise _Wrong(f"{path}: not sorted by {', '.join(keys)}; sort it by the same --by and --nulls first") from None
+
+
 def _result(client: corank.Client, given: argparse.Namespace) -> Any:
     """The table that a command asks for."""
+    import pyarrow as pa
+
     options: dict[str, Any] = {"nulls": given.nulls} if getattr(given, "nulls", None) else {}
     if given.command == "join":
         left, right = _read(given.left, given.format), _read(given.right, given.format)
@@ -171,12 +230,15 @@ def _result(client: corank.Client, given: argparse.Namespace) -> Any:
             _names(names, side) or None
             for names, side in ((given.on, sides[0]), (given.left_on, sides[0]), (given.right_on, sides[1]))
         )
+        is_given = tuple(each is not None for each in (on, left_on, right_on))
+        if is_given not in ((True, False, False), (False, True, True)):
+            raise _Wrong("the keys are missing or given twice; give --on, or --left-on and --right-on")
         return client.join_by(left, right, on, left_on=left_on, right_on=right_on, how=given.how, suffix=given.suffix)
     if given.command == "merge":
-        tables = [_read(path, given.format) for path in given.files]
+        tables = _read_all(given.files, given.format)
         keys, descending = _keys(given.by, tables[0].column_names)
-        return client.merge_by(tables, keys, descending=descending, **options)
-    table = _all_rows(given.files, given.format)
+        return _merged(client, given.files, tables, keys, descending=descending, **options)
+    table = pa.concat_tables(_read_all(given.files, given.format))
     keys, descending = _keys(given.by, table.column_names)
     columns = _names(given.columns, table.column_names) or None
     if given.command == "unique":
@@ -254,10 +316,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command: 0, or 1 with one line on stderr that says what to change; 130 after Ctrl-C."""
     given = _parser().parse_args(_with_values(sys.argv[1:] if arguments is None else arguments))
     try:
-        _format(given.output, None)  # before any work
+        _format(given.output)  # before any work
         options: Any = {} if given.deadline is None else {"deadline": given.deadline}
         with corank.connect(given.server, **options) as client:
-            _save(_result(client, given), given.output, None)
+            _save(_result(client, given), given.output)
     except (_Wrong, corank.CorankError, TypeError, ImportError) as error:
         print(f"corank-table: {error}", file=sys.stderr)
         return 1
