@@ -192,7 +192,9 @@ def test_merge_names_the_table_that_is_not_sorted_or_differs(any_client: corank.
             ],
             ["s", "k"],
         )
-    with pytest.raises(TypeError, match="tables: key 'k' is of types that do not compare: int64, large_string"):
+    with pytest.raises(
+        TypeError, match="tables: key 'k' is of types that do not compare: int64, large_string; convert one of them"
+    ):
         any_client.merge_by([good, pa.table({"k": ["a"]})], "k")
     with pytest.raises(corank.InvalidArgument, match="tables: their schemas differ"):
         any_client.merge_by([good, pa.table({"k": [1], "more": [1]})], "k")
@@ -378,6 +380,16 @@ def test_wrong_calls_say_what_to_change(any_client: corank.Client) -> None:
             call()
     assert sort_by(table, np.str_("day")).equals(table)
     polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    frame = pandas.DataFrame([[1, 2]], columns=pandas.MultiIndex.from_tuples([("a", "x"), ("a", "y")]))
+    assert sort_by(frame, [("a", "x")]).equals(frame)
+    with pytest.raises(
+        corank.InvalidArgument, match=r"^keys: no column 'a'; pass a list of names such as \[\('a', 'x'\)\]"
+    ):
+        sort_by(frame, ("a", "x"))
+    with pytest.raises(
+        corank.InvalidArgument, match=r"^keys: no column 'd'; a level of the index has this name; call re"
+    ):
+        sort_by(frame.rename_axis("d"), "d")
     with pytest.raises(TypeError, match=r"^table: is a LazyFrame; pass frame.collect\(\)$"):
         any_client.sort_by(polars.DataFrame({"k": [1]}).lazy(), "k")
     for key in (polars.col("k"), polars.Series([1]), [polars.col("k").abs()]):

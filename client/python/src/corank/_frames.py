@@ -41,6 +41,10 @@ class Library(ABC):
     def columns(self, table: Any) -> list[Any]:
         """The names of the columns."""
 
+    def levels(self, table: Any) -> Sequence[Any]:
+        """The names of the levels of its index."""
+        return ()
+
     def count(self, table: Any) -> int:
         """The number of rows."""
         return len(table)
@@ -220,6 +224,9 @@ class _Pandas(Library):
     def columns(self, table: Any) -> list[Any]:
         return list(table.columns)
 
+    def levels(self, table: Any) -> Sequence[Any]:
+        return [name for name in table.index.names if name is not None]
+
     def values(self, table: Any, name: Any) -> Any:
         column = table[name]
         is_sparse = isinstance(column.dtype, self._pandas.SparseDtype)
@@ -351,8 +358,12 @@ def library_of(argument: str, table: Any) -> tuple[Library, Any]:
     )
 
 
-def _advice(name: Any, columns: Sequence[Any]) -> str:
+def _advice(name: Any, columns: Sequence[Any], levels: Sequence[Any]) -> str:
     """What to give in place of a name that no column has."""
+    if name in levels:
+        return "a level of the index has this name; call reset_index() first"
+    if columns and all(isinstance(each, tuple) for each in columns):
+        return f"pass a list of names such as [{columns[0]!r}]"
     if isinstance(name, str):
         texts = [each for each in columns if isinstance(each, str)]
         same = [each for each in texts if each.casefold() == name.casefold()]
@@ -377,8 +388,17 @@ def _check_name(argument: str, name: Any, columns: Sequence[Any]) -> None:
         raise TypeError(f"{argument}: is of type {kind}; pass the name of a column{several}")
 
 
-def check_columns(argument: str, names: Sequence[Any], columns: Sequence[Any], of: str = "") -> None:
-    """Refuses each name that no column has, or several columns have; `of` names the table, if there are two.
+def check_columns(
+    argument: str, names: Sequence[Any], columns: Sequence[Any], levels: Sequence[Any] = (), of: str = ""
+) -> None:
+    """Refuses each name that no column has, or several columns have.
+
+    Args:
+        argument: what named them.
+        names: the names.
+        columns: the names of all columns.
+        levels: the names of the levels of the index.
+        of: the table, if there are several, as it ends "no column 'x'".
 
     Raises:
         InvalidArgument: a name is of no column, or of several, or is given twice.
@@ -388,7 +408,7 @@ def check_columns(argument: str, names: Sequence[Any], columns: Sequence[Any], o
         _check_name(argument, name, columns)
         found = sum(1 for each in columns if type(each) is type(name) and each == name)
         if found == 0:
-            advice = _advice(name, columns)
+            advice = _advice(name, columns, levels)
             raise InvalidArgument(f"{argument}: no column {name!r}{of}; {advice}", field=argument)
         if found > 1:
             text = f"{argument}: {found} columns{of} have the name {name!r}; rename them"

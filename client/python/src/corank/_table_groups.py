@@ -108,7 +108,7 @@ class TableGroups(Generic[T]):
         self._client = client
         self._library, self._table = library_of("table", table)
         self._names = names_of("keys", keys)
-        check_columns("keys", self._names, self._library.columns(self._table))
+        check_columns("keys", self._names, self._library.columns(self._table), self._library.levels(self._table))
         self._order = order_by(self._library, self._names, descending, nulls, nan)
         self._keys = key_table(self._library, self._table, self._names)
         self._drops = not self._library.groups_nulls if drop_nulls is None else flag("drop_nulls", drop_nulls)

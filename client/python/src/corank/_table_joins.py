@@ -131,11 +131,11 @@ def join_by(
     if other.name != library.name:
         raise TypeError(f"right: is a table of {other.name}, left is one of {library.name}")
     left_names, right_names = key_names(on, left_on, right_on)
-    check_columns("on" if on is not None else "left_on", left_names, library.columns(left), " in left")
-    check_columns("on" if on is not None else "right_on", right_names, library.columns(right), " in right")
-    keys = [
-        key_table(library, table, names, by_value=True) for table, names in ((left, left_names), (right, right_names))
-    ]
+    keys = []
+    for side, table, of_side in (("left", left, left_names), ("right", right, right_names)):
+        argument = f"{side}_on" if on is None else "on"
+        check_columns(argument, of_side, library.columns(table), library.levels(table), f" in {side}")
+        keys.append(key_table(library, table, of_side, by_value=True))
     keys = of_one_schema("right_on" if on is None else "on", keys, right_names)
     equal = library.joins_nulls if nulls_equal is None else flag("nulls_equal", nulls_equal)
     names = {} if how in OF_LEFT_ONLY else renamed(library, left, right, right_names, suffix)

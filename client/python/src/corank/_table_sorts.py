@@ -94,7 +94,7 @@ def argsort_by(
     """The rows in order, with the library of the table and the table that they are of."""
     library, table = library_of("table", table)
     names = names_of("keys", keys)
-    check_columns("keys", names, library.columns(table))
+    check_columns("keys", names, library.columns(table), library.levels(table))
     order = order_by(library, names, descending, nulls, nan)
     limit = None if limit is None else whole("limit", limit)
     return library, table, sort_order(client, key_table(library, table, names), order, {}, limit)
@@ -164,7 +164,7 @@ def merged_rows(
     names = names_of("keys", keys)
     of_keys = []
     for at, (_, table) in enumerate(found):
-        check_columns("keys", names, library.columns(table))
+        check_columns("keys", names, library.columns(table), library.levels(table), f" in tables[{at}]")
         try:
             of_keys.append(key_table(library, table, names))
         except TypeError as error:
@@ -195,7 +195,9 @@ def of_one_schema(argument: str, tables: Sequence[Any], names: Sequence[Any]) ->
         for at, name in enumerate(names):
             types = sorted({str(schema.field(at).type) for schema in schemas})
             if len(types) > 1:
-                text = f"{argument}: key {name!r} is of types that do not compare: {', '.join(types)}"
+                text = (
+                    f"{argument}: key {name!r} is of types that do not compare: {', '.join(types)}; convert one of them"
+                )
                 raise TypeError(text) from None
         raise
 
