@@ -228,6 +228,7 @@ impl Client {
             add("x-request-id", id)?;
         }
         if let Some(traceparent) = options.traceparent.as_ref().or(self.inner.options.traceparent.as_ref()) {
+            trace_id(traceparent)?;
             add("traceparent", traceparent)?;
         }
         Ok(request)

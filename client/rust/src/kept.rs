@@ -2,6 +2,7 @@
 
 use std::{
     future::{Future, IntoFuture},
+    marker::PhantomData,
     pin::{pin, Pin},
     time::{Duration, Instant},
 };
@@ -14,7 +15,7 @@ use tonic::Code;
 use crate::{
     array::{Array, Data, FromArray, Input},
     error::{Error, Result},
-    request::Options,
+    request::{call_options, Options},
     retry::Repeat,
     stream::{arrived, chunk_bytes, Sink},
     v1::{self, memory_service_client::MemoryServiceClient, store_array_request, ElementType},
@@ -118,11 +119,7 @@ impl<'a> Store<'a> {
         self
     }
 
-    /// The time that the call may take, retries included.
-    pub fn deadline(mut self, limit: Duration) -> Self {
-        self.options.deadline = Some(limit);
-        self
-    }
+    call_options!();
 
     async fn run(self) -> Result<KeptArray> {
         let Self { client, name, array, expiry, sharded, options } = &self;
@@ -180,24 +177,24 @@ impl<'a> IntoFuture for Store<'a> {
     }
 }
 
-impl Client {
-    /// Keeps an array on the server under a name. It replaces an array of that name once the call succeeds.
-    pub fn store<'a>(&'a self, name: &str, array: impl Input<'a>) -> Store<'a> {
-        let (array, options) = (array.into_array(), Options::default());
-        Store { client: self, name: name.to_owned(), array, expiry: None, sharded: false, options }
-    }
+/// A call that copies a kept array: give it options, then await it. `A` is what it returns.
+#[must_use = "a request does nothing until it is awaited"]
+pub struct Fetch<'a, A> {
+    client: &'a Client,
+    name: String,
+    options: Options,
+    result: PhantomData<fn() -> A>,
+}
 
-    /// The elements of a kept array, as `Vec<T>` or [`Array`].
-    ///
-    /// # Errors
-    ///
-    /// NOT_FOUND if there is none of this name, `InvalidArgument` if its elements are of another type.
-    pub async fn fetch<A: FromArray>(&self, name: &str) -> Result<A> {
-        let options = &Options::default();
+impl<A: FromArray> Fetch<'_, A> {
+    call_options!();
+
+    async fn run(self) -> Result<A> {
+        let Self { client, name, options, .. } = &self;
         let once = |channel, left| async move {
-            let failed = |status: tonic::Status| self.failed(&status);
+            let failed = |status: tonic::Status| client.failed(&status);
             let mut stub = MemoryServiceClient::new(channel).max_decoding_message_size(usize::MAX);
-            let request = self.request(v1::FetchArrayRequest { name: name.to_owned() }, options, left)?;
+            let request = client.request(v1::FetchArrayRequest { name: name.clone() }, options, left)?;
             let mut stream = stub.fetch_array(request).await.map_err(failed)?.into_inner();
             let mut whole: Option<(v1::StoredArray, Sink)> = None;
             while let Some(message) = stream.message().await.map_err(failed)? {
@@ -212,14 +209,37 @@ impl Client {
                 }
             }
             // Without trailers, the connection ended before the call did.
-            stream.trailers().await.map_err(failed)?.ok_or_else(|| Error::lost(&self.address()))?;
+            stream.trailers().await.map_err(failed)?.ok_or_else(|| Error::lost(&client.address()))?;
             whole.ok_or_else(|| Error::internal("the server sent nothing"))
         };
-        let deadline = self.deadline(options, 0);
-        let (array, sink) = self.call(options, "FetchArray", Repeat::Always, deadline, once).await?;
+        let deadline = client.deadline(options, 0);
+        let (array, sink) = client.call(options, "FetchArray", Repeat::Always, deadline, once).await?;
         let count = usize::try_from(array.count).unwrap_or(0);
         let header = v1::Array { r#type: array.r#type, record_bytes: array.record_bytes, count: None, place: None };
         A::from_array(arrived(&header, count, Data::Owned(sink.take(count)?)))
+    }
+}
+
+impl<'a, A: FromArray + 'a> IntoFuture for Fetch<'a, A> {
+    type Output = Result<A>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+impl Client {
+    /// Keeps an array on the server under a name. It replaces an array of that name once the call succeeds.
+    pub fn store<'a>(&'a self, name: &str, array: impl Input<'a>) -> Store<'a> {
+        let (array, options) = (array.into_array(), Options::default());
+        Store { client: self, name: name.to_owned(), array, expiry: None, sharded: false, options }
+    }
+
+    /// The elements of a kept array, as `Vec<T>` or [`Array`]. It fails with NOT_FOUND if there is none of this name, and
+    /// with `InvalidArgument` if its elements are of another type.
+    pub fn fetch<A: FromArray>(&self, name: &str) -> Fetch<'_, A> {
+        Fetch { client: self, name: name.to_owned(), options: Options::default(), result: PhantomData }
     }
 
     /// All kept arrays of the caller's tenant, and its quota.

@@ -48,7 +48,7 @@ pub use element::{Key, Value};
 pub use error::{Error, Result};
 pub use groups::Groups;
 pub use joins::{Joined, Rows};
-pub use kept::{KeptArray, KeptArrays, Store};
+pub use kept::{Fetch, KeptArray, KeptArrays, Store};
 pub use operators::Destination;
 pub use request::{FromResults, Place, Priority, Progress, Request, Stats};
 pub use selections::Selection;

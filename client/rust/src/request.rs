@@ -91,6 +91,30 @@ impl Options {
     }
 }
 
+/// The options of calls of operators and of arrays that the server keeps.
+macro_rules! call_options {
+    () => {
+        /// The time that the call may take, retries included; `Duration::ZERO`: no limit.
+        pub fn deadline(mut self, limit: Duration) -> Self {
+            self.options.deadline = Some(limit);
+            self
+        }
+
+        /// How often the call may be retried.
+        pub fn retries(mut self, most: u32) -> Self {
+            self.options.retries = Some(most);
+            self
+        }
+
+        /// The W3C traceparent of the span that makes the call.
+        pub fn traceparent(mut self, text: impl Into<String>) -> Self {
+            self.options.traceparent = Some(text.into());
+            self
+        }
+    };
+}
+pub(crate) use call_options;
+
 /// A call of an operator: give it options, then await it. `R` is what it returns.
 ///
 /// Dropping the future cancels the call on the server.
@@ -199,17 +223,7 @@ impl<'a, R> Request<'a, R> {
         self.returning()
     }
 
-    /// The time that the call may take, retries included; `Duration::ZERO`: no limit.
-    pub fn deadline(mut self, limit: Duration) -> Self {
-        self.options.deadline = Some(limit);
-        self
-    }
-
-    /// How often the call may be retried.
-    pub fn retries(mut self, most: u32) -> Self {
-        self.options.retries = Some(most);
-        self
-    }
+    call_options!();
 
     /// Which waiting request the server takes first.
     pub fn priority(mut self, priority: Priority) -> Self {
@@ -220,16 +234,6 @@ impl<'a, R> Request<'a, R> {
     /// Names the request in logs and errors: at most 128 printable ASCII characters.
     pub fn request_id(mut self, id: impl Into<String>) -> Self {
         self.options.request_id = Some(id.into());
-        self
-    }
-
-    /// The W3C traceparent of the span that makes the call.
-    pub fn traceparent(mut self, text: impl Into<String>) -> Self {
-        let text = text.into();
-        if let Err(error) = crate::client::trace_id(&text) {
-            self.task = Err(error);
-        }
-        self.options.traceparent = Some(text);
         self
     }
 

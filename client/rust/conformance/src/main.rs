@@ -629,7 +629,8 @@ async fn other(client: &Client, command: &Value) -> Outcome {
             Ok(arrays::kept_json(&store.await?))
         }
         "fetch" => {
-            let array: Array<'static> = within(&command["options"], client.fetch(name())).await?;
+            let fetch = std::future::IntoFuture::into_future(client.fetch::<Array<'static>>(name()));
+            let array = within(&command["options"], fetch).await?;
             Ok(json!({"array": arrays::answer(&array, false, command["digest"] == true)}))
         }
         "list" => {

@@ -38,6 +38,23 @@ async fn finds_kept_arrays_by_name() {
 }
 
 #[tokio::test]
+async fn takes_options_of_calls_that_move_kept_arrays() {
+    const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let server = serve(Mode::Echo).await;
+    let client = Client::connect(&server.address).unwrap();
+    assert_eq!(client.fetch::<Vec<i32>>("big").await.unwrap(), [7]);
+    let error = client.fetch::<Vec<i32>>("big").traceparent(TRACE).retries(1).await.unwrap_err();
+    assert_eq!((error.code, error.attempts), (Code::Unavailable, 2), "{error}");
+    let error = client.store("big", &[1i32]).traceparent("00-1").await.unwrap_err();
+    assert_eq!(error.field, "traceparent", "{error}");
+    let error = client.sort(&[1i32]).traceparent("00-1").await.unwrap_err();
+    assert_eq!(error.field, "traceparent", "{error}");
+    let limit = std::time::Duration::from_nanos(1);
+    let error = client.fetch::<Vec<i32>>("big").deadline(limit).await.unwrap_err();
+    assert_eq!(error.code, Code::DeadlineExceeded, "{error}");
+}
+
+#[tokio::test]
 async fn divides_only_the_results_of_sorts_and_merges() {
     let server = serve(Mode::Echo).await;
     let client = Client::connect(&server.address).unwrap();
