@@ -19,9 +19,9 @@ STATS = operators_pb2.RequestStats(
 class Refused(Exception):
     """A request that is refused, with the field that is wrong."""
 
-    def __init__(self, field: str, message: str) -> None:
+    def __init__(self, field: str, message: str, reason: str = "", **metadata: str) -> None:
         super().__init__(message)
-        self.field = field
+        self.field, self.reason, self.metadata = field, reason, metadata
 
 
 def read(field: str, array: Any) -> NDArray[Any]:

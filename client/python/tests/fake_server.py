@@ -184,6 +184,9 @@ def _join(request: Any) -> Any:
     if request.count_only:
         count = numbers("ELEMENT_TYPE_INT64", np.array([left_rows.size], "<i8"))
         return join_pb2.JoinResponse(count=count, stats=STATS)
+    if request.HasField("max_rows") and left_rows.size > request.max_rows:
+        text = f"the result has {left_rows.size} rows"
+        raise Refused("max_rows", text, "TOO_MANY_ROWS", rows=str(left_rows.size))
     response = join_pb2.JoinResponse(left_rows=numbers("ELEMENT_TYPE_INT32", left_rows), stats=STATS)
     if how not in ("semi", "anti"):
         response.right_rows.CopyFrom(numbers("ELEMENT_TYPE_INT32", right_rows))
@@ -450,7 +453,9 @@ def _retry_info(retry_after: float | None) -> list[Any]:
 
 def _abort_refused(context: grpc.ServicerContext, request_id: str, refused: Refused) -> NoReturn:
     violation = error_details_pb2.BadRequest.FieldViolation(field=refused.field, description=str(refused))
-    details = [error_details_pb2.BadRequest(field_violations=[violation])]
+    details: list[Any] = [error_details_pb2.BadRequest(field_violations=[violation])]
+    if refused.reason:
+        details.append(error_details_pb2.ErrorInfo(reason=refused.reason, domain="corank", metadata=refused.metadata))
     _abort(context, request_id, grpc.StatusCode.INVALID_ARGUMENT, f"{refused.field}: {refused}", details)
 
 
