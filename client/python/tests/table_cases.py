@@ -95,7 +95,8 @@ def column(rng: np.random.Generator, type_: Any, count: int, nulls: bool) -> Any
     few = bool(rng.integers(2))
     out: list[Any]
     if pa.types.is_dictionary(type_):
-        return column(rng, type_.value_type, count, nulls).dictionary_encode().cast(type_)
+        where = str(rng.choice(["mask", "encode"]))  # nulls among the indices or among the values
+        return column(rng, type_.value_type, count, nulls).dictionary_encode(where).cast(type_)
     if pa.types.is_run_end_encoded(type_):
         return pc.run_end_encode(column(rng, type_.value_type, count, nulls), type_.run_end_type)
     if pa.types.is_decimal(type_):

@@ -71,3 +71,13 @@ def test_dictionaries_that_exceed_their_indices_get_wider_ones() -> None:
     assert taken["c"].to_pylist() == ["b99", "a0"]
     assert taken.schema == pa.schema([("c", pa.dictionary(pa.int32(), pa.string())), ("n", pa.int64())])
     assert taken.schema.metadata == {b"of": b"me"}
+
+
+def test_dictionaries_whose_values_hold_nulls_become_one() -> None:
+    values = [["a", None], [None, "b", "a"]]
+    chunks = [pa.DictionaryArray.from_arrays([None, *range(len(each))], pa.array(each)) for each in values]
+    column = arrow_rows.unified(pa.chunked_array([chunks[0].cast(chunks[1].type), chunks[1]]))
+    assert column.to_pylist() == [None, "a", None, None, None, "b", "a"]
+    assert [chunk.dictionary.to_pylist() for chunk in column.chunks] == [["a", "b"]] * 2
+    parts = [pa.DictionaryArray.from_arrays([0, 1], pa.array([{"a": 1}, {"a": 2}]))] * 2
+    assert arrow_rows.take_column(pa.chunked_array(parts), np.array([3, 0])).to_pylist() == [{"a": 2}, {"a": 1}]

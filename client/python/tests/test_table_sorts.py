@@ -14,7 +14,7 @@ pa = pytest.importorskip("pyarrow")
 
 from table_cases import OF_ARROW_IN_PANDAS, OF_PANDAS, OF_POLARS, column, expected, tables  # noqa: E402
 
-from corank._arrow_rows import take_rows  # noqa: E402
+from corank._arrow_rows import take_rows, with_one_dictionary  # noqa: E402
 
 SIZES = [0, 1, 2, 30, 400]
 
@@ -27,7 +27,7 @@ def numbered(table: Any) -> Any:
 def of_pandas(table: Any, backend: str) -> Any:
     """A frame of pandas of NumPy's types, of its own nullable ones, or of Arrow's, with labels that are no numbers."""
     pandas = pytest.importorskip("pandas")
-    table = table.unify_dictionaries()
+    table = with_one_dictionary(table)
     views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
     for name, type_ in ((field.name, views[field.type]) for field in table.schema if field.type in views):
         at = table.schema.get_field_index(name)

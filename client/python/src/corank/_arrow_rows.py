@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -59,21 +60,46 @@ def _restored(taken: Any, type_: Any) -> Any:
     return taken.cast(type_)
 
 
-def take_column(column: Any, rows: NDArray[Any], holes: bool = False) -> Any:
-    """These elements of an array or a chunked array; with `holes`, row -1 is null.
+def unified(column: Any) -> Any:
+    """A chunked array whose dictionaries, if it has any, become one; nulls among their values become null indices.
 
-    Chunks of dictionaries whose values together exceed the indices' type become one with indices of 32 bits.
+    Dictionaries whose values together exceed the indices' type become one with indices of 32 bits.
     """
+    type_ = column.type
+    if not pa.types.is_dictionary(type_):
+        return column
+    if any(chunk.dictionary.null_count for chunk in column.chunks):  # which pyarrow does not unify
+        column = pa.chunked_array([_without_null_values(chunk) for chunk in column.chunks], type_)
+    try:
+        return column.unify_dictionaries()
+    except pa.ArrowNotImplementedError:  # of values that have parts
+        return column
+    except pa.ArrowInvalid:
+        return column.cast(pa.dictionary(pa.int32(), type_.value_type, type_.ordered)).unify_dictionaries()
+
+
+def with_one_dictionary(table: Any) -> Any:
+    """The table, whose columns are `unified`."""
+    columns = [unified(column) for column in table.columns]
+    fields = [field.with_type(column.type) for field, column in zip(table.schema, columns)]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields, table.schema.metadata))
+
+
+def _without_null_values(array: Any) -> Any:
+    """A dictionary array whose nulls are all in its indices."""
+    values, type_ = array.dictionary, array.type
+    is_null = np.asarray(values.is_null())
+    moved = pa.array(np.cumsum(~is_null) - 1, mask=is_null).cast(type_.index_type)
+    return pa.DictionaryArray.from_arrays(moved.take(array.indices), values.drop_null(), ordered=type_.ordered)
+
+
+def take_column(column: Any, rows: NDArray[Any], holes: bool = False) -> Any:
+    """These elements of an array or a chunked array, whose dictionaries become one; with `holes`, row -1 is null."""
     indices = pa.array(rows, mask=rows < 0) if holes else pa.array(rows)
     stand_in = _stand_in(column, len(indices))
     if stand_in is not None:
         return _restored(decoded_runs(column).cast(stand_in).take(indices), column.type)
-    try:
-        return column.take(indices)
-    except pa.ArrowInvalid:
-        if not (isinstance(column, pa.ChunkedArray) and pa.types.is_dictionary(column.type)):
-            raise
-        return column.cast(pa.dictionary(pa.int32(), column.type.value_type, column.type.ordered)).take(indices)
+    return (unified(column) if isinstance(column, pa.ChunkedArray) else column).take(indices)
 
 
 def take_rows(table: Any, rows: NDArray[Any]) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Callable, NamedTuple
 
 import pyarrow as pa
 
+from corank._arrow_rows import with_one_dictionary
 from corank._errors import InvalidArgument, NotFound, ResourceExhausted
 
 MOST_NAME_BYTES = 128
@@ -213,4 +214,4 @@ class BatchBytes:
 
 def in_one_piece(batches: Iterable[Any], schema: Any) -> Any:
     """The table of batches, each column in one piece, from which rows are taken faster."""
-    return pa.Table.from_batches(list(batches), schema).unify_dictionaries().combine_chunks()
+    return with_one_dictionary(pa.Table.from_batches(list(batches), schema)).combine_chunks()

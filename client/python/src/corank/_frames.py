@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from corank._arrow_rows import decoded_runs, take_column, take_rows
+from corank._arrow_rows import decoded_runs, take_column, take_rows, with_one_dictionary
 from corank._errors import InvalidArgument
 from corank._key_digits import Nan, Nulls, check_type, held_type
 
@@ -127,7 +127,7 @@ class _Arrow(Library):
         first = tables[0]
         as_tables = [each if isinstance(each, pa.Table) else pa.Table.from_batches([each]) for each in tables]
         try:
-            found = pa.concat_tables(as_tables).unify_dictionaries()
+            found = with_one_dictionary(pa.concat_tables(as_tables))
         except pa.ArrowInvalid as error:
             raise InvalidArgument(f"tables: their schemas differ: {_line(error)}", field="tables") from None
         if isinstance(first, pa.Table):

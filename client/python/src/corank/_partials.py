@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from corank._arrow_rows import with_one_dictionary
 from corank._errors import InvalidArgument
 from corank._frames import check_columns
 from corank._group_sums import in_64_bits, mean_type, quotients, sum_type, sums_fit
@@ -147,7 +148,7 @@ class Aggregates:
 
     def combined(self, client: ArrayOperators, tables: Sequence[Any]) -> Any:
         """Combines the partial results of several tables into one table of partial results."""
-        table = pa.concat_tables([self.schema.empty_table(), *tables]).unify_dictionaries().combine_chunks()
+        table = with_one_dictionary(pa.concat_tables([self.schema.empty_table(), *tables])).combine_chunks()
         if table.num_rows == 0:
             return table
         functions = ["sum" if part.function in _ADDED else part.function for part in self._parts]
