@@ -196,8 +196,14 @@ def test_merge_names_the_table_that_is_not_sorted_or_differs(any_client: corank.
         TypeError, match="tables: key 'k' is of types that do not compare: int64, large_string; convert one of them"
     ):
         any_client.merge_by([good, pa.table({"k": ["a"]})], "k")
-    with pytest.raises(corank.InvalidArgument, match="tables: their schemas differ"):
+    with pytest.raises(
+        corank.InvalidArgument, match=r"^tables\[1\]: its columns are 'k', 'more', those of tables\[0\] "
+    ):
         any_client.merge_by([good, pa.table({"k": [1], "more": [1]})], "k")
+    with pytest.raises(
+        corank.InvalidArgument, match=r"^tables\[1\]: column 'k' is int8, that of tables\[0\] int64; cast"
+    ):
+        any_client.merge_by([good, pa.table({"k": pa.array([1], pa.int8())})], "k")
     with pytest.raises(TypeError, match="tables: is of type Table; pass a list"):
         any_client.merge_by(good, "k")
     with pytest.raises(corank.InvalidArgument, match="tables: is empty"):
@@ -225,6 +231,13 @@ def test_tables_merge_whose_dictionaries_and_widths_differ(any_client: corank.Cl
     merged = any_client.merge_by([first, second], "k")
     assert merged["k"].to_pylist() == ["a", "b", "c", "d"]
     assert merged.schema == first.schema
+
+
+def test_tables_merge_whose_names_repeat_or_whose_nullability_differs(any_client: corank.Client) -> None:
+    doubled = pa.Table.from_arrays([pa.array([1, 2])] * 3, ["k", "z", "z"])
+    assert any_client.merge_by([doubled, doubled], "k").column(2).to_pylist() == [1, 1, 2, 2]
+    strict = pa.table([[1]], schema=pa.schema([pa.field("k", pa.int64(), nullable=False)]))
+    assert any_client.merge_by([strict, pa.table({"k": [None, 0]}).sort_by("k")], "k")["k"].to_pylist() == [0, 1, None]
 
 
 class Stream:
@@ -369,6 +382,11 @@ def test_wrong_calls_say_what_to_change(any_client: corank.Client) -> None:
         (lambda: sort_by(table, "day", nulls_last=True), TypeError, "'nulls_last'; pass nulls='last' or nulls='first'"),
         (lambda: any_client.merge_by([table], "day", how="left"), TypeError, "'how'; to join tables, call join_by$"),  # type: ignore[call-arg]
         (lambda: sort_by(table, "day", descending=1), TypeError, "^descending: is of type int; pass one value, or a"),
+        (
+            lambda: sort_by(table, "day", limit=2**63),
+            corank.InvalidArgument,
+            f"^limit: {2**63} is more than {2**63 - 1}$",
+        ),
         (lambda: sort_by(table, "day", limit=-1), corank.InvalidArgument, "^limit: -1 is less than 0$"),
         (lambda: any_client.top_k(table, 1.5, "day"), TypeError, "^k: must be an integer"),  # type: ignore[arg-type]
         (lambda: sort_by([1, 2], "day"), TypeError, "^table: is of type list; pass a table of pandas, polars or pya"),

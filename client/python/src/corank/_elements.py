@@ -44,7 +44,7 @@ def whole(option: str, given: Any, least: int = 0) -> int:
 
     Raises:
         TypeError: it is no integer.
-        InvalidArgument: it is less than `least`.
+        InvalidArgument: it is less than `least`, or does not fit in 64 bits.
     """
     try:
         number = operator.index(given)
@@ -52,6 +52,8 @@ def whole(option: str, given: Any, least: int = 0) -> int:
         raise TypeError(f"{option}: must be an integer, is {given!r} ({type(given).__name__})") from None
     if number < least:
         raise InvalidArgument(f"{option}: {number} is less than {least}", field=option)
+    if number > _MAX_INT64:
+        raise InvalidArgument(f"{option}: {number} is more than {_MAX_INT64}", field=option)
     return number
 
 

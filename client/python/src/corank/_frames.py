@@ -64,6 +64,18 @@ class Library(ABC):
             InvalidArgument: a column of two tables has different categories.
         """
 
+    def _check_names(self, tables: Sequence[Any]) -> None:
+        """Refuses tables to merge whose columns have other names or another order.
+
+        Raises:
+            InvalidArgument: it names the first of them.
+        """
+        names = self.columns(tables[0])
+        for at, each in enumerate(tables):
+            if self.columns(each) != names:
+                text = f"tables[{at}]: its columns are {listed(self.columns(each))}, those of tables[0] {listed(names)}"
+                raise InvalidArgument(text, field=f"tables[{at}]")
+
     @abstractmethod
     def select(self, table: Any, names: Sequence[Any]) -> Any:
         """The table of these columns."""
@@ -124,12 +136,18 @@ class _Arrow(Library):
         return take_rows(table, rows)
 
     def concat(self, tables: Sequence[Any]) -> Any:
+        self._check_names(tables)
         first = tables[0]
+        for at, each in enumerate(tables):
+            for ours, theirs in zip(each.schema, first.schema):
+                if ours.type != theirs.type:
+                    text = f"tables[{at}]: column {ours.name!r} is {ours.type}, that of tables[0] {theirs.type}"
+                    raise InvalidArgument(f"{text}; cast one of them", field=f"tables[{at}]")
         as_tables = [each if isinstance(each, pa.Table) else pa.Table.from_batches([each]) for each in tables]
         try:
             found = with_one_dictionary(pa.concat_tables(as_tables))
-        except pa.ArrowInvalid as error:
-            raise InvalidArgument(f"tables: their schemas differ: {_line(error)}", field="tables") from None
+        except pa.ArrowInvalid:  # some columns may not be null, others of these names may
+            found = with_one_dictionary(pa.concat_tables(as_tables, promote_options="default"))
         if isinstance(first, pa.Table):
             return found
         batches = found.combine_chunks().to_batches()
@@ -259,11 +277,7 @@ class _Pandas(Library):
         return table.take(rows)
 
     def concat(self, tables: Sequence[Any]) -> Any:
-        names = self.columns(tables[0])
-        for at, each in enumerate(tables):
-            if self.columns(each) != names:
-                text = f"tables[{at}]: its columns are {listed(self.columns(each))}, those of tables[0] {listed(names)}"
-                raise InvalidArgument(text, field=f"tables[{at}]")
+        self._check_names(tables)
         return self._pandas.concat(list(tables))
 
     def pick(self, table: Any, name: Any, rows: Rows) -> Any:
