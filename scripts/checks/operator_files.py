@@ -27,7 +27,7 @@ MOST_FILES = {
     "CombineSets": 6,
     "Join": 6,
     "Select": 6,
-    "Rank": 5,
+    "Rank": 3,
 }
 WITHOUT_LIMIT = {"Sort", "Merge"}
 # Words that the server also uses for other things: there are groups of settings, threads join, devices select, and NaNs

@@ -22,26 +22,30 @@ absl::Status PhasedOperation::Execute(Lane& lane, Outcome& outcome) {
 }
 
 absl::Status PhasedOperation::Enqueue(Lane& lane, OperatorReport* report) {
+  CORANK_RETURN_IF_ERROR(EnqueueKernels(lane, [&] { return Run(lane.stream(), report); }));
+  lane.set_next_stage(Stage::kCopyOut);
+  CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+  return CopyOut(lane.stream());
+}
+
+absl::Status KernelOperation::EnqueueKernels(Lane& lane, absl::FunctionRef<absl::Status()> run) {
   EngineStream& stream = lane.stream();
   CORANK_RETURN_IF_ERROR(CopyIn(stream));
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
   lane.set_next_stage(Stage::kKernel);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-  CORANK_RETURN_IF_ERROR(Run(stream, report));
-  CORANK_RETURN_IF_ERROR(stream.EndKernels());
-  lane.set_next_stage(Stage::kCopyOut);
-  CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-  return CopyOut(stream);
+  CORANK_RETURN_IF_ERROR(run());
+  return stream.EndKernels();
 }
 
-int64_t PhasedOperation::work_bytes() const {
+int64_t KernelOperation::work_bytes() const {
   int64_t bytes = 0;
   for (const Place& input : inputs_) bytes += input.input->size_bytes();
   for (const PendingResult& result : results_) bytes += result.size_bytes();
   return bytes;
 }
 
-absl::Status PhasedOperation::CopyIn(EngineStream& stream) {
+absl::Status KernelOperation::CopyIn(EngineStream& stream) {
   for (const Place& input : inputs_) {
     CORANK_ASSIGN_OR_RETURN(const void* const d_bytes, Upload(stream, *input.input));
     input.set(input.place, d_bytes);
@@ -54,13 +58,13 @@ absl::Status PhasedOperation::CopyIn(EngineStream& stream) {
 }
 
 absl::Status PhasedOperation::CopyOut(EngineStream& stream) {
-  for (const PendingResult& result : results_) CORANK_RETURN_IF_ERROR(result.Check());
-  for (const PendingResult& result : results_) CORANK_RETURN_IF_ERROR(result.Download(stream));
+  for (const PendingResult& result : results()) CORANK_RETURN_IF_ERROR(result.Check());
+  for (const PendingResult& result : results()) CORANK_RETURN_IF_ERROR(result.Download(stream));
   return absl::OkStatus();
 }
 
 void PhasedOperation::Collect(const OperatorReport&, Outcome& outcome) const {
-  for (const PendingResult& result : results_) outcome.results.push_back(result.Collect());
+  for (const PendingResult& result : results()) outcome.results.push_back(result.Collect());
 }
 
 absl::Status PendingResult::Allocate(EngineStream& stream) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "kernels/engine/engine.h"
@@ -154,35 +155,21 @@ struct PendingResult {
   ResultArray Collect() const { return {role, type, element_bytes, count, buffer.host, target}; }
 };
 
-/// An operator that is one request on one stream (kernels/engine/engine.h). The phases are called once each, in the
-/// order of their declarations; the work may stop after any of them.
-class PhasedOperation : public Operation {
+/// An operator on whole arrays, which one stream of the lane copies in, works on and copies out.
+class KernelOperation : public Operation {
  public:
-  PhasedOperation* phased() final { return this; }
-  absl::Status Execute(Lane& lane, Outcome& outcome) final;
   bool is_repeatable() const final { return true; }
   int64_t work_bytes() const override;
-  /// kBrief only if inputs and results are so small that kernels should read and write them in host memory, each once.
-  virtual Pace pace() const { return Pace::kPhases; }
   /// Uploads the inputs and allocates the results.
   virtual absl::Status CopyIn(EngineStream& stream);
-  /// Runs the operator. `report` is valid once the stream finished.
-  virtual absl::Status Run(EngineStream& stream, OperatorReport* report) = 0;
-  /// Checks the places of all results, then downloads the results.
-  virtual absl::Status CopyOut(EngineStream& stream);
-  /// After the stream finished without a fault: lists the results. They borrow the stream's memory.
-  virtual void Collect(const OperatorReport& report, Outcome& outcome) const;
-  /// After the stream finished with a fault in the report: the caller's error, with its field named. An operator that
-  /// has faults overrides this.
-  virtual absl::Status FaultStatus(const OperatorReport& report) const { return UnexpectedFault(report); }
 
   const absl::InlinedVector<PendingResult, 3>& results() const { return results_; }
 
  protected:
-  PhasedOperation() = default;
+  KernelOperation() = default;
   // Inputs and results know their places in the arguments.
-  PhasedOperation(const PhasedOperation&) = delete;
-  PhasedOperation& operator=(const PhasedOperation&) = delete;
+  KernelOperation(const KernelOperation&) = delete;
+  KernelOperation& operator=(const KernelOperation&) = delete;
 
   /// For constructors. CopyIn uploads the inputs in this order, and sets `*d_bytes` to where kernels read them, null if
   /// there are no bytes. The pointees are members of the operation.
@@ -205,6 +192,8 @@ class PhasedOperation : public Operation {
                          *static_cast<T**>(place) = static_cast<T*>(const_cast<void*>(bytes));
                        }});
   }
+  /// Enqueues all but the copies of the results; `run` enqueues the operator.
+  absl::Status EnqueueKernels(Lane& lane, absl::FunctionRef<absl::Status()> run);
 
  private:
   // Where an address of device memory belongs.
@@ -213,11 +202,32 @@ class PhasedOperation : public Operation {
     void* place;
     void (*set)(void* place, const void* d_bytes);
   };
-  absl::Status Enqueue(Lane& lane, OperatorReport* report);
 
   absl::InlinedVector<Place, 4> inputs_;
   absl::InlinedVector<Place, 3> places_;  // of the results
   absl::InlinedVector<PendingResult, 3> results_;
+};
+
+/// An operator that is one request on one stream (kernels/engine/engine.h). The phases are called once each, in the
+/// order of their declarations after CopyIn; the work may stop after any of them.
+class PhasedOperation : public KernelOperation {
+ public:
+  PhasedOperation* phased() final { return this; }
+  absl::Status Execute(Lane& lane, Outcome& outcome) final;
+  /// kBrief only if inputs and results are so small that kernels should read and write them in host memory, each once.
+  virtual Pace pace() const { return Pace::kPhases; }
+  /// Runs the operator. `report` is valid once the stream finished.
+  virtual absl::Status Run(EngineStream& stream, OperatorReport* report) = 0;
+  /// Checks the places of all results, then downloads the results.
+  virtual absl::Status CopyOut(EngineStream& stream);
+  /// After the stream finished without a fault: lists the results. They borrow the stream's memory.
+  virtual void Collect(const OperatorReport& report, Outcome& outcome) const;
+  /// After the stream finished with a fault in the report: the caller's error, with its field named. An operator that
+  /// has faults overrides this.
+  virtual absl::Status FaultStatus(const OperatorReport& report) const { return UnexpectedFault(report); }
+
+ private:
+  absl::Status Enqueue(Lane& lane, OperatorReport* report);
 };
 
 /// Uploads an array of T, and sets where kernels read it.

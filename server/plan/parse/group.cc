@@ -1,8 +1,10 @@
+// Group and Rank.
 #include "server/run/device_ops/group.h"
 
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
 #include "server/plan/parse/order.h"
@@ -102,6 +104,27 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GroupRequest& requ
        {&request.minima_destination(), {"minima_destination"}, bytes(spec.minima, value_bytes), &spec.minima.target},
        {&request.maxima_destination(), {"maxima_destination"}, bytes(spec.maxima, value_bytes), &spec.maxima.target}},
       spec.keys.count, limits, places, kKeys));
+  return std::make_unique<GroupOperation>(std::move(spec));
+}
+
+absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::RankRequest& request, const Limits& limits,
+                                                    Places& places) {
+  GroupOperation::Spec spec;
+  spec.op = Operator::kRank;
+  CORANK_ASSIGN_OR_RETURN(spec.keys, CheckArray(request.has_keys(), request.keys(), kKeys, ArrayUse::kKeys, places));
+  CORANK_ASSIGN_OR_RETURN(spec.order, CheckOrder(request.order()));
+  if (!v1::RankMethod_IsValid(request.method())) {
+    return InvalidField("method", absl::StrCat("not a known method: ", request.method()));
+  }
+  // They have the same numbers.
+  if (request.method() != v1::RANK_METHOD_UNSPECIFIED) spec.rank_method = static_cast<RankMethod>(request.method());
+  spec.check_sorted = request.keys_sorted();
+  spec.sorts = !request.keys_sorted();
+  spec.ranks.is_wanted = true;
+  const int rank_bytes = RankBytes(spec.rank_method, spec.keys.count);
+  CORANK_RETURN_IF_ERROR(
+      PlaceResults({{&request.ranks_destination(), {"ranks_destination"}, rank_bytes, &spec.ranks.target}},
+                   spec.keys.count, limits, places, kKeys));
   return std::make_unique<GroupOperation>(std::move(spec));
 }
 

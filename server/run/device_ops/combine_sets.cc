@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "server/base/status_macros.h"
-
 namespace corank {
 
 CombineSetsOperation::CombineSetsOperation(Spec spec) : spec_(std::move(spec)) {
@@ -12,6 +10,10 @@ CombineSetsOperation::CombineSetsOperation(Spec spec) : spec_(std::move(spec)) {
   args_.operation = spec_.operation;
   args_.left.count = spec_.left.count;
   args_.right.count = spec_.right.count;
+  AddInput(spec_.left, &args_.left.keys);
+  AddInput(spec_.right, &args_.right.keys);
+  AddInput(spec_.left_values, &args_.left.values);
+  AddInput(spec_.right_values, &args_.right.values);
   if (spec_.count_only) {
     AddResult({ResultRole::kCount, v1::ELEMENT_TYPE_INT64, 8, 1, spec_.count_target}, &args_.count_out, true);
     return;
@@ -22,25 +24,6 @@ CombineSetsOperation::CombineSetsOperation(Spec spec) : spec_(std::move(spec)) {
   args_.value_bytes = spec_.left_values->element_bytes;
   AddResult({ResultRole::kValues, spec_.left_values->type, args_.value_bytes, most, spec_.values_target},
             &args_.values_out);
-}
-
-int64_t CombineSetsOperation::work_bytes() const {
-  int64_t bytes = spec_.left.size_bytes() + spec_.right.size_bytes() + result_bytes();
-  if (spec_.left_values) bytes += spec_.left_values->size_bytes();
-  if (spec_.right_values) bytes += spec_.right_values->size_bytes();
-  return bytes;
-}
-
-absl::Status CombineSetsOperation::CopyIn(EngineStream& stream) {
-  CORANK_ASSIGN_OR_RETURN(args_.left.keys, Upload(stream, spec_.left));
-  CORANK_ASSIGN_OR_RETURN(args_.right.keys, Upload(stream, spec_.right));
-  if (spec_.left_values) {
-    CORANK_ASSIGN_OR_RETURN(args_.left.values, Upload(stream, *spec_.left_values));
-  }
-  if (spec_.right_values) {
-    CORANK_ASSIGN_OR_RETURN(args_.right.values, Upload(stream, *spec_.right_values));
-  }
-  return CountedOperation::CopyIn(stream);
 }
 
 absl::StatusOr<int64_t> CombineSetsOperation::Count() const {

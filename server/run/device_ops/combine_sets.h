@@ -24,11 +24,9 @@ class CombineSetsOperation final : public CountedOperation {
   explicit CombineSetsOperation(Spec spec);
 
   Operator op() const override { return Operator::kCombineSets; }
-  int64_t work_bytes() const override;
   int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(args_); }
 
  private:
-  absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream) override { return stream.CombineSets(args_, &report_); }
   absl::StatusOr<int64_t> Count() const override;
 

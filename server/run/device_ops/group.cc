@@ -18,9 +18,18 @@ GroupOperation::GroupOperation(Spec spec) : spec_(std::move(spec)) {
   args_.order = spec_.order;
   args_.check_sorted = spec_.check_sorted;
   args_.count = spec_.keys.count;
+  AddInput(spec_.keys, &args_.keys);
+  AddInput(spec_.values, &args_.values);
   Add(spec_.keys_out, ResultRole::kKeys, spec_.keys.type, &args_.keys_out);
   Add(spec_.counts, ResultRole::kCounts, v1::ELEMENT_TYPE_INT64, &args_.counts_out);
   Add(spec_.firsts, ResultRole::kFirsts, IndexType(IndexBytes(args_.count - 1)), &args_.firsts_out);
+  if (spec_.ranks.is_wanted) {
+    args_.rank_method = spec_.rank_method;
+    const int bytes = RankBytes(spec_.rank_method, args_.count);
+    const v1::ElementType type =
+        spec_.rank_method == RankMethod::kAverage ? v1::ELEMENT_TYPE_FLOAT64 : IndexType(bytes);
+    AddResult({ResultRole::kRanks, type, bytes, args_.count, spec_.ranks.target}, &args_.ranks_out, /*is_whole=*/true);
+  }
   if (!spec_.values) return;
   args_.value_type = KeyTypeOf(spec_.values->type);
   Add(spec_.sums, ResultRole::kSums, WireType(SumType(args_.value_type)), &args_.sums_out);
@@ -38,19 +47,17 @@ SortArgs GroupOperation::SortPart() const {
   sort.key_type = args_.key_type;
   sort.order = args_.order;
   sort.count = args_.count;
-  if (spec_.values && !spec_.firsts.is_wanted) sort.value_bytes = spec_.values->element_bytes;
+  if (spec_.values && !NeedsIndices()) sort.value_bytes = spec_.values->element_bytes;
   return sort;
 }
 
 int64_t GroupOperation::SortedBytes() const {
   if (!spec_.sorts) return 0;
-  const int64_t index_bytes = spec_.firsts.is_wanted ? IndexBytes(args_.count - 1) : 0;
+  const int64_t index_bytes = NeedsIndices() ? IndexBytes(args_.count - 1) : 0;
   return args_.count * (spec_.keys.element_bytes + SortPart().value_bytes + index_bytes);
 }
 
-int64_t GroupOperation::work_bytes() const {
-  return spec_.keys.size_bytes() + (spec_.values ? spec_.values->size_bytes() : 0) + result_bytes() + SortedBytes();
-}
+int64_t GroupOperation::work_bytes() const { return CountedOperation::work_bytes() + SortedBytes(); }
 
 int64_t GroupOperation::device_bytes(const Engine& engine) const {
   // The workspace depends on which inputs and outputs are present.
@@ -62,23 +69,20 @@ int64_t GroupOperation::device_bytes(const Engine& engine) const {
   if (spec_.sums.is_wanted) args.sums_out = &any;
   if (spec_.minima.is_wanted) args.minima_out = &any;
   if (spec_.maxima.is_wanted) args.maxima_out = &any;
-  if (spec_.sorts && spec_.firsts.is_wanted) args.indices = &any;
+  if (spec_.ranks.is_wanted) args.ranks_out = &any;
+  if (spec_.sorts && NeedsIndices()) args.indices = &any;
   int64_t workspace_bytes = engine.WorkspaceBytes(args);
   if (spec_.sorts) {
     SortArgs sort = SortPart();
     sort.keys_out = &any;
     if (sort.value_bytes > 0) sort.values_in = sort.values_out = &any;
-    if (spec_.firsts.is_wanted) sort.indices_out = &any;
+    if (NeedsIndices()) sort.indices_out = &any;
     workspace_bytes += engine.WorkspaceBytes(sort);
   }
   return work_bytes() + workspace_bytes;
 }
 
 absl::Status GroupOperation::CopyIn(EngineStream& stream) {
-  CORANK_ASSIGN_OR_RETURN(args_.keys, Upload(stream, spec_.keys));
-  if (spec_.values) {
-    CORANK_ASSIGN_OR_RETURN(args_.values, Upload(stream, *spec_.values));
-  }
   CORANK_RETURN_IF_ERROR(CountedOperation::CopyIn(stream));
   if (!spec_.sorts || args_.count == 0) return absl::OkStatus();
   sort_ = SortPart();
@@ -90,7 +94,7 @@ absl::Status GroupOperation::CopyIn(EngineStream& stream) {
     CORANK_ASSIGN_OR_RETURN(sort_.values_out, stream.AllocateDevice(spec_.values->size_bytes()));
     args_.values = sort_.values_out;
   }
-  if (spec_.firsts.is_wanted) {
+  if (NeedsIndices()) {
     CORANK_ASSIGN_OR_RETURN(sort_.indices_out, stream.AllocateDevice(args_.count * IndexBytes(args_.count - 1)));
     args_.indices = sort_.indices_out;
   }

@@ -1,4 +1,5 @@
-// Group: distinct keys, their counts, and reductions of the values of each.
+// Group: distinct keys, their counts, and reductions of the values of each. Rank: the rank of each key, which the
+// engines' Group finds.
 #ifndef CORANK_SERVER_RUN_DEVICE_OPS_GROUP_H_
 #define CORANK_SERVER_RUN_DEVICE_OPS_GROUP_H_
 
@@ -6,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "kernels/common/rank.h"
 #include "server/model/operand.h"
 #include "server/run/counted_operation.h"
 
@@ -19,25 +21,28 @@ class GroupOperation final : public CountedOperation {
     std::shared_ptr<ResultTarget> target = nullptr;
   };
   struct Spec {
+    Operator op = Operator::kGroup;
     Operand keys;
     std::optional<Operand> values;  // set if sums, minima or maxima are wanted
     Order order = Order::kAscending;
     bool sorts = true;          // the keys lie in any order
     bool check_sorted = false;  // they must be sorted
-    Wanted keys_out, counts, firsts, sums, minima, maxima;
+    RankMethod rank_method = RankMethod::kAverage;
+    Wanted keys_out, counts, firsts, sums, minima, maxima, ranks;
   };
   explicit GroupOperation(Spec spec);
 
-  Operator op() const override { return Operator::kGroup; }
+  Operator op() const override { return spec_.op; }
   int64_t work_bytes() const override;
   int64_t device_bytes(const Engine& engine) const override;
 
  private:
   template <typename T>
   void Add(const Wanted& wanted, ResultRole role, v1::ElementType type, T** place);
-  // The sort of unsorted keys, without its arrays. First positions need its permutation, which then also finds the
-  // values. Without them, the values travel with the keys.
-  SortArgs SortPart() const;
+  // Whether the sort of unsorted keys makes its permutation. First positions and ranks need it, and it then also finds
+  // the values. Without it, the values travel with the keys.
+  bool NeedsIndices() const { return spec_.firsts.is_wanted || spec_.ranks.is_wanted; }
+  SortArgs SortPart() const;    // of unsorted keys, without its arrays
   int64_t SortedBytes() const;  // of its results
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream) override;

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
-#include "server/base/status_macros.h"
 
 namespace corank {
 
@@ -15,6 +14,8 @@ JoinOperation::JoinOperation(Spec spec) : spec_(std::move(spec)) {
   args_.right_count = spec_.right.count;
   args_.right_sorted = spec_.right_sorted;
   args_.count_only = spec_.count_only;
+  AddInput(spec_.left, &args_.left);
+  AddInput(spec_.right, &args_.right);
   if (spec_.count_only) {
     AddResult({ResultRole::kCount, v1::ELEMENT_TYPE_INT64, 8, 1, spec_.count_target}, &args_.count_out, true);
     return;
@@ -25,12 +26,6 @@ JoinOperation::JoinOperation(Spec spec) : spec_(std::move(spec)) {
   AddResult({ResultRole::kLeftRows, type, index_bytes, spec_.max_rows, spec_.left_target}, &args_.left_out);
   if (IsLeftOnly(spec_.kind)) return;
   AddResult({ResultRole::kRightRows, type, index_bytes, spec_.max_rows, spec_.right_target}, &args_.right_out);
-}
-
-absl::Status JoinOperation::CopyIn(EngineStream& stream) {
-  CORANK_ASSIGN_OR_RETURN(args_.left, Upload(stream, spec_.left));
-  CORANK_ASSIGN_OR_RETURN(args_.right, Upload(stream, spec_.right));
-  return CountedOperation::CopyIn(stream);
 }
 
 absl::StatusOr<int64_t> JoinOperation::Count() const {

@@ -23,11 +23,9 @@ class JoinOperation final : public CountedOperation {
   explicit JoinOperation(Spec spec);
 
   Operator op() const override { return Operator::kJoin; }
-  int64_t work_bytes() const override { return spec_.left.size_bytes() + spec_.right.size_bytes() + result_bytes(); }
   int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(args_); }
 
  private:
-  absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream) override { return stream.Join(args_, &report_); }
   absl::StatusOr<int64_t> Count() const override;
 

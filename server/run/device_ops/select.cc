@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
-#include "server/base/status_macros.h"
 
 namespace corank {
 
@@ -17,6 +16,9 @@ SelectOperation::SelectOperation(Spec spec) : spec_(std::move(spec)) {
   args_.element_bytes = spec_.elements.element_bytes;
   if (spec_.by == SelectBy::kThreshold) args_.key_type = KeyTypeOf(spec_.elements.type);
   if (spec_.by == SelectBy::kPositions) args_.position_count = spec_.predicate.count;
+  AddInput(spec_.elements, &args_.elements);
+  AddInput(spec_.values, &args_.values);
+  AddPredicate();
   if (spec_.wants_elements) {
     AddResult({ResultRole::kElements, spec_.elements.type, args_.element_bytes, args_.count, spec_.elements_target},
               &args_.elements_out, spec_.partition);
@@ -36,21 +38,16 @@ SelectOperation::SelectOperation(Spec spec) : spec_(std::move(spec)) {
   }
 }
 
-int64_t SelectOperation::work_bytes() const {
-  return spec_.elements.size_bytes() + (spec_.values ? spec_.values->size_bytes() : 0) + spec_.predicate.size_bytes() +
-         result_bytes();
-}
-
-absl::Status SelectOperation::CopyIn(EngineStream& stream) {
-  CORANK_ASSIGN_OR_RETURN(args_.elements, Upload(stream, spec_.elements));
-  if (spec_.values) {
-    CORANK_ASSIGN_OR_RETURN(args_.values, Upload(stream, *spec_.values));
+void SelectOperation::AddPredicate() {
+  switch (spec_.by) {
+    case SelectBy::kFlags:
+    case SelectBy::kBitmap:
+      return AddInput(spec_.predicate, &args_.flags);
+    case SelectBy::kPositions:
+      return AddInput(spec_.predicate, &args_.positions);
+    case SelectBy::kThreshold:
+      return AddInput(spec_.predicate, &args_.threshold);
   }
-  CORANK_ASSIGN_OR_RETURN(const void* const predicate, Upload(stream, spec_.predicate));
-  args_.flags = static_cast<const uint8_t*>(predicate);
-  args_.positions = static_cast<const int64_t*>(predicate);
-  args_.threshold = predicate;
-  return CountedOperation::CopyIn(stream);
 }
 
 absl::StatusOr<int64_t> SelectOperation::Count() const {

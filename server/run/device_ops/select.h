@@ -27,11 +27,10 @@ class SelectOperation final : public CountedOperation {
   explicit SelectOperation(Spec spec);
 
   Operator op() const override { return Operator::kSelect; }
-  int64_t work_bytes() const override;
   int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(args_); }
 
  private:
-  absl::Status CopyIn(EngineStream& stream) override;
+  void AddPredicate();
   absl::Status Run(EngineStream& stream) override { return stream.Select(args_, &report_); }
   absl::StatusOr<int64_t> Count() const override;
 
