@@ -5,6 +5,7 @@
 
 #include "kernels/common/co_ranks.h"
 #include "kernels/common/key_order.h"
+#include "kernels/engine/alignment.h"
 
 namespace corank {
 namespace {
@@ -13,8 +14,6 @@ namespace {
 constexpr int64_t kMostTiles = 16;
 // One is filled while one is merged.
 constexpr int64_t kBuffers = 2;
-// Pieces of devices lie as far from a multiple of this as where they come from; others at a multiple.
-constexpr int64_t kAlignment = 16;
 
 int64_t TilesOf(const ShardedMerge::Options& options, int64_t count) {
   const int64_t bytes = count * (KeyBytes(options.key_type) + options.value_bytes);
@@ -27,7 +26,7 @@ int64_t TileRows(const ShardedMerge::Options& options, int64_t count) {
 }
 
 int64_t BufferBytes(int64_t rows, int64_t runs, int64_t element_bytes) {
-  return element_bytes == 0 ? 0 : rows * element_bytes + 2 * runs * kAlignment;
+  return element_bytes == 0 ? 0 : rows * element_bytes + runs * kArrayAlignment;
 }
 
 MergeArgs MergeOf(const ShardedMerge::Options& options, const std::vector<MergeInput>& pieces) {
@@ -193,10 +192,8 @@ void ShardedMerge::CheckOrderAt(const int64_t* cut) {
 
 absl::StatusOr<const char*> ShardedMerge::CopyIn(EngineStream& stream, char** end, const char* from,
                                                  int64_t bytes) const {
-  const uintptr_t is_at = reinterpret_cast<uintptr_t>(*end);
-  const uintptr_t like = options_.is_on_host ? 0 : reinterpret_cast<uintptr_t>(from);
-  char* const place = *end + (like - is_at) % kAlignment;
-  *end = place + bytes;
+  char* const place = *end;
+  *end += AlignUp(bytes);
   absl::Status copied = options_.is_on_host ? stream.CopyToDevice(place, from, bytes) : stream.Copy(place, from, bytes);
   if (!copied.ok()) return copied;
   return place;

@@ -91,27 +91,15 @@ int64_t ExternalColumnSort::HostBytes(const Spec& sort, int64_t parts, const Job
   return copies + TableSorter::HostBytes(shape, sort.rows(), sort.limit, parts > 0 && !is_received, memory);
 }
 
-int64_t ExternalColumnSort::work_bytes() const {
-  return means_.pipe == nullptr ? ColumnSortOperation(spec_).work_bytes() : means_.pipe->announced_bytes();
-}
-
 int64_t ExternalColumnSort::device_bytes(const Engine& engine) const {
   // Tiles of the result are no larger than pieces.
   const TableSize size = TableSorter::PieceSize(shape_, spec_.rows(), *means_.memory);
   return TableSorter::kStreams * shape_.SortBytes(engine, size, size.rows);
 }
 
-int64_t ExternalColumnSort::host_bytes() const {
-  return HostBytes(spec_, means_.pipe == nullptr ? 0 : means_.pipe->options().parts, *means_.memory);
-}
+int64_t ExternalColumnSort::host_bytes() const { return HostBytes(spec_, means_.parts(), *means_.memory); }
 
-absl::Status ExternalColumnSort::Execute(Lane& lane, Outcome& outcome) {
-  means_.memory->SetEngine(&lane.engine());
-  if (means_.pipe == nullptr) return Sort(lane, outcome);
-  return means_.pipe->Run([&] { return Sort(lane, outcome); }, &outcome.stats);
-}
-
-absl::Status ExternalColumnSort::Sort(Lane& lane, Outcome& outcome) {
+absl::Status ExternalColumnSort::Work(Lane& lane, Outcome& outcome) {
   JobMemory& memory = *means_.memory;
   const Inputs inputs = InputsOf(spec_);
   CORANK_ASSIGN_OR_RETURN(RowSource source, RowSource::Open({inputs.begin(), inputs.end()}, means_.pipe.get(), memory));

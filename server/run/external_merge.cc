@@ -96,10 +96,6 @@ int64_t ExternalMerge::HostBytes(const MergeOperation::Spec& merge, const JobMem
   return bytes;
 }
 
-int64_t ExternalMerge::work_bytes() const {
-  return means_.pipe == nullptr ? MergeOperation(spec_).work_bytes() : means_.pipe->announced_bytes();
-}
-
 int64_t ExternalMerge::device_bytes(const Engine& engine) const {
   const JobMemory& memory = *means_.memory;
   if (means_.pipe != nullptr) return ChunkMerger::DeviceBytes(spec_, means_.pipe->tile_bytes(), memory, engine);
@@ -108,13 +104,7 @@ int64_t ExternalMerge::device_bytes(const Engine& engine) const {
                                                         /*on_device=*/false));
 }
 
-absl::Status ExternalMerge::Execute(Lane& lane, Outcome& outcome) {
-  means_.memory->SetEngine(&lane.engine());
-  if (means_.pipe == nullptr) return Merge(lane, outcome);
-  return means_.pipe->Run([&] { return Merge(lane, outcome); }, &outcome.stats);
-}
-
-absl::Status ExternalMerge::Merge(Lane& lane, Outcome& outcome) {
+absl::Status ExternalMerge::Work(Lane& lane, Outcome& outcome) {
   std::vector<std::pair<absl::string_view, const Operand*>> arrays;
   for (const Operand& keys : spec_.keys) arrays.emplace_back("keys", &keys);
   for (const Operand& values : spec_.values) arrays.emplace_back("values", &values);

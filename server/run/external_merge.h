@@ -18,8 +18,8 @@ namespace corank {
 bool WritesApart(const MergeOperation::Spec& merge);
 
 /// Arrays in host memory are merged from where they are. Arrays in chunks are collected, in device memory or out of
-/// core, and their rows leave as early as possible; it then takes a lane for as long as the caller sends and reads.
-class ExternalMerge final : public Operation {
+/// core, and their rows leave as early as possible.
+class ExternalMerge final : public ExternalOperation {
  public:
   /// Null unless the merge can run this way: of arrays of known lengths that come in chunks, with results for streams;
   /// or of arrays in shared memory, small ones also inline, with results elsewhere in host memory.
@@ -27,23 +27,19 @@ class ExternalMerge final : public Operation {
   /// Upper bound of its pinned memory.
   static int64_t HostBytes(const MergeOperation::Spec& merge, const JobMemory& memory);
 
-  ExternalMerge(MergeOperation::Spec merge, ExternalMeans means) : spec_(std::move(merge)), means_(std::move(means)) {}
+  ExternalMerge(MergeOperation::Spec merge, ExternalMeans means)
+      : ExternalOperation(MergeOperation(merge), std::move(means)), spec_(std::move(merge)) {}
 
-  Operator op() const override { return Operator::kMerge; }
-  int64_t work_bytes() const override;
   int64_t device_bytes(const Engine& engine) const override;
   int64_t host_bytes() const override { return HostBytes(spec_, *means_.memory); }
-  bool waits_for_caller() const override { return means_.pipe != nullptr; }
-  absl::Status Execute(Lane& lane, Outcome& outcome) override;
 
  private:
-  absl::Status Merge(Lane& lane, Outcome& outcome);
+  absl::Status Work(Lane& lane, Outcome& outcome) override;
   absl::Status MergeChunks(RowSource& source, RowSink& sink, Lane& lane, Outcome& outcome);
   // `in_order`: whether all inputs were in order. If not, the rows are invalid.
   absl::Status MergeComplete(const RowSource& source, RowSink& sink, Lane& lane, Outcome& outcome, bool* in_order);
 
   const MergeOperation::Spec spec_;
-  const ExternalMeans means_;
 };
 
 }  // namespace corank

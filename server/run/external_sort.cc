@@ -69,27 +69,16 @@ int64_t ExternalSort::HostBytes(const SortOperation::Spec& sort, int64_t parts, 
   return copies + RunSorter::HostBytes(sort, parts, piece_bytes, memory);
 }
 
-int64_t ExternalSort::work_bytes() const {
-  return means_.pipe == nullptr ? SortOperation(spec_).work_bytes() : means_.pipe->announced_bytes();
-}
-
 int64_t ExternalSort::device_bytes(const Engine& engine) const {
   const int64_t tile_bytes = means_.pipe == nullptr ? kSortTileBytes : means_.pipe->tile_bytes();
   return RunSorter::DeviceBytes(spec_, means_.piece_bytes, tile_bytes, *means_.memory, engine);
 }
 
 int64_t ExternalSort::host_bytes() const {
-  const int64_t parts = means_.pipe == nullptr ? 0 : means_.pipe->options().parts;
-  return HostBytes(spec_, parts, means_.piece_bytes, *means_.memory);
+  return HostBytes(spec_, means_.parts(), means_.piece_bytes, *means_.memory);
 }
 
-absl::Status ExternalSort::Execute(Lane& lane, Outcome& outcome) {
-  means_.memory->SetEngine(&lane.engine());
-  if (means_.pipe == nullptr) return Sort(lane, outcome);
-  return means_.pipe->Run([&] { return Sort(lane, outcome); }, &outcome.stats);
-}
-
-absl::Status ExternalSort::Sort(Lane& lane, Outcome& outcome) {
+absl::Status ExternalSort::Work(Lane& lane, Outcome& outcome) {
   JobMemory& memory = *means_.memory;
   std::vector<std::pair<absl::string_view, const Operand*>> arrays = {{"keys", &spec_.keys}};
   if (spec_.values) arrays.emplace_back("values", &*spec_.values);

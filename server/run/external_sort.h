@@ -11,9 +11,8 @@
 
 namespace corank {
 
-/// Sorts pieces of the array to runs, in device memory or out of core, and merges them to its result. With a pipe, it
-/// takes a lane for as long as the caller sends and reads.
-class ExternalSort final : public Operation {
+/// Sorts pieces of the array to runs, in device memory or out of core, and merges them to its result.
+class ExternalSort final : public ExternalOperation {
  public:
   /// Null unless the sort can run this way: of whole arrays that come in chunks, with results for streams or a few rows
   /// for the response; or of arrays in shared memory, small ones also inline, with results in host memory.
@@ -22,20 +21,16 @@ class ExternalSort final : public Operation {
   static int64_t HostBytes(const SortOperation::Spec& sort, int64_t parts, int64_t piece_bytes,
                            const JobMemory& memory);
 
-  ExternalSort(SortOperation::Spec sort, ExternalMeans means) : spec_(std::move(sort)), means_(std::move(means)) {}
+  ExternalSort(SortOperation::Spec sort, ExternalMeans means)
+      : ExternalOperation(SortOperation(sort), std::move(means)), spec_(std::move(sort)) {}
 
-  Operator op() const override { return Operator::kSort; }
-  int64_t work_bytes() const override;
   int64_t device_bytes(const Engine& engine) const override;
   int64_t host_bytes() const override;
-  bool waits_for_caller() const override { return means_.pipe != nullptr; }
-  absl::Status Execute(Lane& lane, Outcome& outcome) override;
 
  private:
-  absl::Status Sort(Lane& lane, Outcome& outcome);
+  absl::Status Work(Lane& lane, Outcome& outcome) override;
 
   const SortOperation::Spec spec_;
-  const ExternalMeans means_;
 };
 
 }  // namespace corank

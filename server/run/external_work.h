@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "server/run/chunk_pipe.h"
 #include "server/run/job_memory.h"
@@ -17,6 +18,35 @@ struct ExternalMeans {
   std::shared_ptr<JobMemory> memory;
   std::shared_ptr<ChunkPipe> pipe = nullptr;  // carries all arrays; null: they are in host memory
   int64_t piece_bytes = int64_t{16} << 20;    // least size of a sort's piece
+
+  /// Number of calls that send chunks concurrently; 0: no chunks.
+  int64_t parts() const { return pipe == nullptr ? 0 : pipe->options().parts; }
+};
+
+/// The base of external sorts and merges. With a pipe, it takes a lane for as long as the caller sends and reads.
+class ExternalOperation : public Operation {
+ public:
+  Operator op() const final { return op_; }
+  int64_t work_bytes() const final { return means_.pipe == nullptr ? work_bytes_ : means_.pipe->announced_bytes(); }
+  bool waits_for_caller() const final { return means_.pipe != nullptr; }
+  absl::Status Execute(Lane& lane, Outcome& outcome) final {
+    means_.memory->SetEngine(&lane.engine());
+    if (means_.pipe == nullptr) return Work(lane, outcome);
+    return means_.pipe->Run([&] { return Work(lane, outcome); }, &outcome.stats);
+  }
+
+ protected:
+  /// `whole`: the same work on whole arrays.
+  ExternalOperation(const Operation& whole, ExternalMeans means)
+      : means_(std::move(means)), op_(whole.op()), work_bytes_(whole.work_bytes()) {}
+
+  const ExternalMeans means_;
+
+ private:
+  virtual absl::Status Work(Lane& lane, Outcome& outcome) = 0;
+
+  const Operator op_;
+  const int64_t work_bytes_;
 };
 
 /// What a sort or a merge tells the planner about itself. Owns its arrays as the operation does.

@@ -21,6 +21,12 @@ inline bool IsSharded(const Operand& array) { return !array.shards.empty(); }
 /// Whether the result becomes such an array.
 inline bool IsSharded(const std::shared_ptr<ResultTarget>& target) { return target != nullptr && target->is_sharded(); }
 
+/// Whether each device can take its part of the array, or make its part of the result.
+inline bool CanShare(const Operand& array) { return IsSharded(array) || IsOnHost(array); }
+inline bool CanShare(const std::shared_ptr<ResultTarget>& target) {
+  return RowResult::CanHold(target) || IsSharded(target);
+}
+
 /// Each device makes an equal part of the result's rows, over its own bus (kernels/engine/sharded_merge.h).
 class ShardedOperation : public Operation {
  public:

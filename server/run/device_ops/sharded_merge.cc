@@ -26,15 +26,12 @@ bool ShardedMergeOperation::AnyIsSharded(const MergeOperation::Spec& merge) {
 }
 
 bool ShardedMergeOperation::Takes(const MergeOperation::Spec& merge) {
-  const auto takes = [](const std::vector<Operand>& arrays) {
-    return std::all_of(arrays.begin(), arrays.end(),
-                       [](const Operand& array) { return IsSharded(array) || IsOnHost(array); });
+  const auto can_share = [](const std::vector<Operand>& arrays) {
+    return std::all_of(arrays.begin(), arrays.end(), [](const Operand& array) { return CanShare(array); });
   };
-  const auto makes = [](const std::shared_ptr<ResultTarget>& target) {
-    return RowResult::CanHold(target) || IsSharded(target);
-  };
-  if (!takes(merge.keys) || !takes(merge.values)) return false;
-  if (AnyIsSharded(merge)) return makes(merge.keys_target) && (merge.values.empty() || makes(merge.values_target));
+  if (!can_share(merge.keys) || !can_share(merge.values)) return false;
+  if (AnyIsSharded(merge))
+    return CanShare(merge.keys_target) && (merge.values.empty() || CanShare(merge.values_target));
   return RowsOf(merge) > 0 && WritesApart(merge);
 }
 

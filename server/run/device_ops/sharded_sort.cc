@@ -9,16 +9,12 @@
 namespace corank {
 
 bool ShardedSortOperation::Takes(const SortOperation::Spec& sort) {
-  const auto takes = [](const Operand& array) { return IsSharded(array) || IsOnHost(array); };
-  const auto makes = [](const std::shared_ptr<ResultTarget>& target) {
-    return RowResult::CanHold(target) || IsSharded(target);
-  };
   const bool any_is_sharded = IsSharded(sort.keys) || (sort.values && IsSharded(*sort.values)) ||
                               IsSharded(sort.keys_target) || IsSharded(sort.values_target) ||
                               IsSharded(sort.indices_target);
-  return !sort.segment_offsets && (sort.limit != 0 || any_is_sharded) && takes(sort.keys) &&
-         (!sort.want_keys || makes(sort.keys_target)) && (!sort.want_indices || makes(sort.indices_target)) &&
-         (!sort.values || (takes(*sort.values) && makes(sort.values_target)));
+  return !sort.segment_offsets && (sort.limit != 0 || any_is_sharded) && CanShare(sort.keys) &&
+         (!sort.want_keys || CanShare(sort.keys_target)) && (!sort.want_indices || CanShare(sort.indices_target)) &&
+         (!sort.values || (CanShare(*sort.values) && CanShare(sort.values_target)));
 }
 
 ShardedSortOperation::ShardedSortOperation(SortOperation::Spec sort, uint64_t devices)
