@@ -111,14 +111,8 @@ absl::Status ExecutePlaces::Find(const v1::Array& array, Field field, ArrayUse u
     return FieldError(v1::ERROR_REASON_ARRAY_NOT_FOUND, path + ".name",
                       absl::StrCat("no earlier operation made a temporary array '", array.stored().name(), "'"));
   }
-  if (stored->type != array.type() || stored->element_bytes != operand->element_bytes) {
-    return InvalidField(field.Sub("type"),
-                        absl::StrCat("the stored array '", array.stored().name(), "' has another type or record size"));
-  }
-  if (array.has_count() && array.count() != stored->count) {
-    return InvalidField(field.Sub("count"), absl::StrCat("the count is ", array.count(), ", but the stored array '",
-                                                         array.stored().name(), "' has ", stored->count, " elements"));
-  }
+  CORANK_RETURN_IF_ERROR(
+      CheckStored({stored->type, stored->element_bytes, stored->count}, array, operand->element_bytes, field));
   *operand = *stored;
   return use == ArrayUse::kInt64 ? Snapshot(operand, field) : absl::OkStatus();
 }

@@ -6,7 +6,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/descriptor.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/model/operator_traits.h"
@@ -18,9 +17,7 @@
 namespace corank {
 namespace {
 
-using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-using google::protobuf::Reflection;
 
 // Only marks the array as a stream.
 class Announced final : public InlinePlaces {
@@ -143,32 +140,28 @@ absl::Status ExecutePlan::CheckOperations(bool reserve) {
 
 absl::Status ExecutePlan::FindStreams(const Message& message, const std::string& path, IsControl is_control,
                                       std::vector<uint32_t>& outputs) {
-  const Reflection* const reflection = message.GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection->ListFields(message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (field->message_type() == nullptr) continue;
-    const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      const Message& inner = field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
-                                                  : reflection->GetMessage(message, field);
-      std::string inner_path = absl::StrCat(path, field->name());
-      if (field->is_repeated()) absl::StrAppend(&inner_path, "[", i, "]");
-      if (inner.GetDescriptor() == v1::Array::descriptor()) {
-        const auto& array = static_cast<const v1::Array&>(inner);
-        if (array.has_stream()) CORANK_RETURN_IF_ERROR(AddInput(array, inner_path, is_control(array)));
-      } else if (inner.GetDescriptor() == v1::Destination::descriptor()) {
-        const auto& destination = static_cast<const v1::Destination&>(inner);
-        if (!destination.has_stream()) continue;
-        const uint32_t id = destination.stream().stream_id();
-        const bool is_taken = std::find(outputs.begin(), outputs.end(), id) != outputs.end();
-        CORANK_RETURN_IF_ERROR(CheckStreamId(id, inner_path + ".stream.stream_id", is_taken));
-        outputs.push_back(id);
-      } else {
-        CORANK_RETURN_IF_ERROR(FindStreams(inner, inner_path + ".", is_control, outputs));
-      }
-    }
+  absl::Status status;
+  ForEachMessage(message, [&](Field field, const Message& inner) {
+    if (status.ok()) status = FindStream(inner, path + field.Path(), is_control, outputs);
+  });
+  return status;
+}
+
+absl::Status ExecutePlan::FindStream(const Message& message, const std::string& path, IsControl is_control,
+                                     std::vector<uint32_t>& outputs) {
+  if (message.GetDescriptor() == v1::Array::descriptor()) {
+    const auto& array = static_cast<const v1::Array&>(message);
+    return array.has_stream() ? AddInput(array, path, is_control(array)) : absl::OkStatus();
   }
+  if (message.GetDescriptor() != v1::Destination::descriptor()) {
+    return FindStreams(message, path + ".", is_control, outputs);
+  }
+  const auto& destination = static_cast<const v1::Destination&>(message);
+  if (!destination.has_stream()) return absl::OkStatus();
+  const uint32_t id = destination.stream().stream_id();
+  const bool is_taken = std::find(outputs.begin(), outputs.end(), id) != outputs.end();
+  CORANK_RETURN_IF_ERROR(CheckStreamId(id, path + ".stream.stream_id", is_taken));
+  outputs.push_back(id);
   return absl::OkStatus();
 }
 

@@ -90,6 +90,8 @@ class ExecutePlan final : public StreamedRequest {
   using IsControl = absl::FunctionRef<bool(const v1::Array& array)>;
   absl::Status FindStreams(const google::protobuf::Message& message, const std::string& path, IsControl is_control,
                            std::vector<uint32_t>& outputs);
+  absl::Status FindStream(const google::protobuf::Message& message, const std::string& path, IsControl is_control,
+                          std::vector<uint32_t>& outputs);
   absl::Status AddInput(const v1::Array& array, const std::string& path, bool is_control);
   absl::Status CheckOperations(bool reserve);
   absl::Status CheckOperation(int operation, bool reserve);

@@ -2,38 +2,35 @@
 
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "corank/v1/array.pb.h"
 #include "google/protobuf/descriptor.h"
 
 namespace corank {
-namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Calls `visit` with every message that is set in a field of this one.
-void ForEachMessage(const Message& message, absl::FunctionRef<void(const Message&)> visit) {
+void ForEachMessage(const Message& message, absl::FunctionRef<void(Field field, const Message& inner)> visit) {
   const Reflection* const reflection = message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection->ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
     if (field->message_type() == nullptr) continue;
-    const int count = field->is_repeated() ? reflection->FieldSize(message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      visit(field->is_repeated() ? reflection->GetRepeatedMessage(message, field, i)
-                                 : reflection->GetMessage(message, field));
+    if (!field->is_repeated()) {
+      visit({field->name()}, reflection->GetMessage(message, field));
+      continue;
+    }
+    for (int i = 0; i < reflection->FieldSize(message, field); ++i) {
+      visit({field->name(), i}, reflection->GetRepeatedMessage(message, field, i));
     }
   }
 }
 
-}  // namespace
-
 bool ReadsStored(const Message& message) {
   if (message.GetDescriptor() == v1::Array::descriptor()) return static_cast<const v1::Array&>(message).has_stored();
   bool found = false;
-  ForEachMessage(message, [&found](const Message& inner) { found = found || ReadsStored(inner); });
+  ForEachMessage(message, [&found](Field, const Message& inner) { found = found || ReadsStored(inner); });
   return found;
 }
 
@@ -60,7 +57,7 @@ void HoldPlaces(const Message& message, const SharedPlaces& places, const std::s
     if (is_kept) hold(places.arrays->Find(tenant, array.stored().name(), ""));
     return;
   }
-  ForEachMessage(message, [&](const Message& inner) { HoldPlaces(inner, places, tenant, held); });
+  ForEachMessage(message, [&](Field, const Message& inner) { HoldPlaces(inner, places, tenant, held); });
 }
 
 }  // namespace corank

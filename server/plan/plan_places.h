@@ -6,10 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "google/protobuf/message.h"
+#include "server/plan/parse/field.h"
 #include "server/plan/request_places.h"
 
 namespace corank {
+
+/// Calls `visit` with every message that is set in a field of this one.
+void ForEachMessage(const google::protobuf::Message& message,
+                    absl::FunctionRef<void(Field field, const google::protobuf::Message& inner)> visit);
 
 /// Whether an array of the message is read from the store or is a temporary one.
 bool ReadsStored(const google::protobuf::Message& message);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
+#include "server/plan/parse/arrays.h"
 #include "server/security/permissions.h"
 
 namespace corank {
@@ -14,14 +15,6 @@ namespace {
 
 // Kernels and copies need elements at their natural alignment.
 int64_t Alignment(int32_t element_bytes) { return std::min(element_bytes & -element_bytes, 16); }
-
-v1::Array::PlaceCase PlaceOf(v1::RegionKind kind) {
-  return kind == v1::REGION_KIND_SHARED_MEMORY ? v1::Array::kSharedMemory : v1::Array::kCudaIpc;
-}
-
-absl::string_view PlaceName(v1::RegionKind kind) {
-  return kind == v1::REGION_KIND_SHARED_MEMORY ? "shared_memory" : "cuda_ipc";
-}
 
 absl::Status NoTemporary(const std::string& stored) {
   return FieldError(v1::ERROR_REASON_PLACE_NOT_SUPPORTED, stored + ".temporary",
@@ -75,14 +68,10 @@ class RegionTarget final : public ResultTarget {
   }
 
   absl::Status Commit(v1::Array* described) override {
-    const int64_t offset = static_cast<const char*>(bytes_) - static_cast<const char*>(region_->data());
-    if (PlaceOf(region_->kind()) == v1::Array::kCudaIpc) {
-      described->mutable_cuda_ipc()->set_region(region_->name());
-      described->mutable_cuda_ipc()->set_offset_bytes(offset);
-    } else {
-      described->mutable_shared_memory()->set_region(region_->name());
-      described->mutable_shared_memory()->set_offset_bytes(offset);
-    }
+    v1::RegionPlace& place = region_->kind() == v1::REGION_KIND_CUDA_IPC ? *described->mutable_cuda_ipc()
+                                                                         : *described->mutable_shared_memory();
+    place.set_region(region_->name());
+    place.set_offset_bytes(static_cast<const char*>(bytes_) - static_cast<const char*>(region_->data()));
     return absl::OkStatus();
   }
 
@@ -95,19 +84,37 @@ class RegionTarget final : public ResultTarget {
 }  // namespace
 
 // A result that is stored under a name once the request has succeeded.
-class RequestPlaces::KeptTarget final : public ResultTarget {
+class RequestPlaces::StoredTarget : public ResultTarget {
  public:
-  KeptTarget(ArrayStore* store, std::string owner, std::string name, std::string field, int32_t element_bytes)
+  StoredTarget(ArrayStore* store, std::string owner, std::string name, std::string field, int32_t element_bytes)
       : store_(store),
         owner_(std::move(owner)),
         name_(std::move(name)),
         field_(std::move(field)),
         element_bytes_(element_bytes) {}
 
+  absl::Status Commit(v1::Array* described) override {
+    array_->type = described->type();
+    described->mutable_stored()->set_name(name_);
+    return store_->Keep(owner_, name_, array_);
+  }
+
+ protected:
+  ArrayStore* const store_;
+  const std::string owner_, name_, field_;
+  const int32_t element_bytes_;
+  KeptRoom room_;
+  std::shared_ptr<KeptArray> array_;  // a retry reuses it
+};
+
+class RequestPlaces::KeptTarget final : public StoredTarget {
+ public:
+  using StoredTarget::StoredTarget;
+
   KeptRoom& room() { return room_; }
 
   absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
-    if (array_ == nullptr) {  // otherwise a retry, which reuses the array
+    if (array_ == nullptr) {
       // Reserved this late only if the size was unknown before.
       if (room_.bytes() < bytes || room_.device != stream.device()) {
         CORANK_ASSIGN_OR_RETURN(room_, store_->Reserve(owner_, stream.device(), bytes, field_));
@@ -127,32 +134,17 @@ class RequestPlaces::KeptTarget final : public ResultTarget {
   }
 
   absl::Status Commit(v1::Array* described) override {
-    array_->type = described->type();
     array_->element_bytes = element_bytes_;
     array_->count = described->count();
-    described->mutable_stored()->set_name(name_);
-    return store_->Keep(owner_, name_, array_);
+    return StoredTarget::Commit(described);
   }
-
- private:
-  ArrayStore* const store_;
-  const std::string owner_, name_, field_;
-  const int32_t element_bytes_;
-  KeptRoom room_;
-  std::shared_ptr<KeptArray> array_;
 };
 
-// A sharded result that is stored under a name once the request has succeeded.
-class RequestPlaces::ShardedTarget final : public ResultTarget {
+class RequestPlaces::ShardedTarget final : public StoredTarget {
  public:
   ShardedTarget(ArrayStore* store, std::string owner, std::string name, std::string field, int64_t count,
                 int32_t element_bytes)
-      : store_(store),
-        owner_(std::move(owner)),
-        name_(std::move(name)),
-        field_(std::move(field)),
-        count_(count),
-        element_bytes_(element_bytes) {}
+      : StoredTarget(store, std::move(owner), std::move(name), std::move(field), element_bytes), count_(count) {}
 
   absl::Status Reserve(uint64_t devices) {
     CORANK_ASSIGN_OR_RETURN(room_, store_->ReserveSharded(owner_, devices, count_, element_bytes_, field_));
@@ -169,56 +161,52 @@ class RequestPlaces::ShardedTarget final : public ResultTarget {
     return part.memory == nullptr ? nullptr : part.memory->data();
   }
   absl::Status Prepare() override {
-    if (array_ != nullptr) return absl::OkStatus();  // a retry, which reuses the array
+    if (array_ != nullptr) return absl::OkStatus();
     CORANK_ASSIGN_OR_RETURN(array_, store_->MakeSharded(room_, count_, element_bytes_));
     return absl::OkStatus();
   }
   absl::Status Commit(v1::Array* described) override {
-    array_->type = described->type();
-    described->mutable_stored()->set_name(name_);
     described->mutable_stored()->set_sharded(true);
-    return store_->Keep(owner_, name_, array_);
+    return StoredTarget::Commit(described);
   }
 
  private:
-  ArrayStore* const store_;
-  const std::string owner_, name_, field_;
   const int64_t count_;
-  const int32_t element_bytes_;
-  KeptRoom room_;
-  std::shared_ptr<KeptArray> array_;
 };
 
 absl::Status RequestPlaces::Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) {
-  switch (array.place_case()) {
-    case v1::Array::kInlineData: {
-      const absl::string_view bytes = payloads_->Find(array);
-      operand->is_pinned = true;
-      return SetBytes(array, field, "inline_data", bytes.data(), static_cast<int64_t>(bytes.size()), operand);
-    }
-    case v1::Array::kSharedMemory:
-      CORANK_RETURN_IF_ERROR(AtField(CheckSharedMemory(*caller_), field.Sub("shared_memory")));
-      if (shared_.regions->options().shared_memory_prefixes.empty()) break;
-      return FindInRegion(array, field, use, operand);
-    case v1::Array::kCudaIpc:
-      CORANK_RETURN_IF_ERROR(AtField(CheckCudaIpc(*caller_), field.Sub("cuda_ipc")));
-      if (!shared_.regions->options().cuda_ipc) break;
-      return FindInRegion(array, field, use, operand);
-    case v1::Array::kStored:
-      CORANK_RETURN_IF_ERROR(AtField(CheckStoredArrays(*caller_), field.Sub("stored")));
-      if (!shared_.arrays->is_on()) break;
-      return FindKept(array, field, use, operand);
-    default:
-      break;
+  if (array.has_inline_data()) {
+    const absl::string_view bytes = payloads_->Find(array);
+    operand->is_pinned = true;
+    return SetBytes(array, field, "inline_data", bytes.data(), static_cast<int64_t>(bytes.size()), operand);
+  }
+  CORANK_ASSIGN_OR_RETURN(const std::optional<NamedRegion> region, RegionOf(array, field));
+  if (region) return FindInRegion(*region, array, field, use, operand);
+  if (array.has_stored()) {
+    CORANK_RETURN_IF_ERROR(AtField(CheckStoredArrays(*caller_), field.Sub("stored")));
+    if (shared_.arrays->is_on()) return FindKept(array, field, use, operand);
   }
   return InlinePlaces::Find(array, field, use, operand);
 }
 
-absl::Status RequestPlaces::FindInRegion(const v1::Array& array, Field field, ArrayUse use, Operand* operand) {
-  const bool is_host = array.place_case() == v1::Array::kSharedMemory;
-  const v1::RegionKind kind = is_host ? v1::REGION_KIND_SHARED_MEMORY : v1::REGION_KIND_CUDA_IPC;
-  const std::string& name = is_host ? array.shared_memory().region() : array.cuda_ipc().region();
-  const int64_t offset = is_host ? array.shared_memory().offset_bytes() : array.cuda_ipc().offset_bytes();
+template <typename Message>
+absl::StatusOr<std::optional<RequestPlaces::NamedRegion>> RequestPlaces::RegionOf(const Message& message,
+                                                                                  Field field) const {
+  std::optional<NamedRegion> named;
+  if (message.has_shared_memory()) {
+    CORANK_RETURN_IF_ERROR(AtField(CheckSharedMemory(*caller_), field.Sub("shared_memory")));
+    if (shared_.regions->options().shared_memory_prefixes.empty()) return named;
+    named.emplace(NamedRegion{v1::REGION_KIND_SHARED_MEMORY, message.shared_memory()});
+  } else if (message.has_cuda_ipc()) {
+    CORANK_RETURN_IF_ERROR(AtField(CheckCudaIpc(*caller_), field.Sub("cuda_ipc")));
+    if (!shared_.regions->options().cuda_ipc) return named;
+    named.emplace(NamedRegion{v1::REGION_KIND_CUDA_IPC, message.cuda_ipc()});
+  }
+  return named;
+}
+
+absl::Status RequestPlaces::FindInRegion(const NamedRegion& named, const v1::Array& array, Field field, ArrayUse use,
+                                         Operand* operand) {
   if (!array.has_count() || array.count() < 0) {
     return InvalidField(field.Sub("count"), "required, 0 or more, for an array that is not inline");
   }
@@ -226,12 +214,11 @@ absl::Status RequestPlaces::FindInRegion(const v1::Array& array, Field field, Ar
     return TooLargeField(field.Sub("count"), absl::StrCat(array.count(), " elements are more than a region can hold"));
   }
   operand->count = array.count();
-  CORANK_ASSIGN_OR_RETURN(
-      Span span, FindSpan(kind, name, offset, operand->size_bytes(), operand->element_bytes, field, PlaceName(kind)));
+  CORANK_ASSIGN_OR_RETURN(Span span, FindSpan(named, operand->size_bytes(), operand->element_bytes, field));
   operand->bytes = reinterpret_cast<const void*>(span.begin);
-  operand->on_device = !is_host;
+  operand->on_device = !named.is_on_host();
   operand->device = span.region->device();
-  operand->is_shared = is_host;
+  operand->is_shared = named.is_on_host();
   operand->lease = span.region;
   all_inline_ = false;
   placed_bytes_ += operand->size_bytes();
@@ -240,17 +227,18 @@ absl::Status RequestPlaces::FindInRegion(const v1::Array& array, Field field, Ar
     return span.region->intact() ? absl::OkStatus() : MadeSmaller(field.Sub("shared_memory.region"));
   }
   NoteInput(*operand);
-  if (is_host) sources_.push_back({span.region, field.Sub("shared_memory.region")});
+  if (named.is_on_host()) sources_.push_back({span.region, field.Sub("shared_memory.region")});
   inputs_.push_back(std::move(span));
   return absl::OkStatus();
 }
 
-absl::StatusOr<RequestPlaces::Span> RequestPlaces::FindSpan(v1::RegionKind kind, const std::string& name,
-                                                            int64_t offset, int64_t bytes, int32_t element_bytes,
-                                                            Field field, absl::string_view place) const {
-  const std::string path = field.Sub(place);
+absl::StatusOr<RequestPlaces::Span> RequestPlaces::FindSpan(const NamedRegion& named, int64_t bytes,
+                                                            int32_t element_bytes, Field field) const {
+  const std::string path = named.path(field);
+  const std::string& name = named.place.region();
+  const int64_t offset = named.place.offset_bytes();
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const MemoryRegion> region,
-                          shared_.regions->Find(owner(), name, kind, path + ".region"));
+                          shared_.regions->Find(owner(), name, named.kind, path + ".region"));
   if (offset < 0 || offset > region->size_bytes() || bytes > region->size_bytes() - offset) {
     return InvalidField(path + ".offset_bytes", absl::StrCat(bytes, " bytes at offset ", offset, " do not fit in the ",
                                                              region->size_bytes(), " bytes of region '", name, "'"));
@@ -301,19 +289,27 @@ absl::Status RequestPlaces::Snapshot(Operand* operand, Field field) {
   return absl::OkStatus();
 }
 
+absl::Status RequestPlaces::CheckStored(const Elements& stored, const v1::Array& array, int32_t element_bytes,
+                                        Field field) {
+  const std::string& name = array.stored().name();
+  if (stored.type != array.type() || stored.element_bytes != element_bytes) {
+    return InvalidField(field.Sub("type"),
+                        absl::StrCat("the stored array '", name, "' has another type or record size"));
+  }
+  if (array.has_count() && array.count() != stored.count) {
+    return InvalidField(field.Sub("count"), absl::StrCat("the count is ", array.count(), ", but the stored array '",
+                                                         name, "' has ", stored.count, " elements"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayUse use, Operand* operand) {
   const std::string path = field.Sub("stored");
   if (array.stored().temporary()) return NoTemporary(path);
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const KeptArray> kept,
                           shared_.arrays->Find(owner(), array.stored().name(), path + ".name"));
-  if (kept->type != array.type() || kept->element_bytes != operand->element_bytes) {
-    return InvalidField(field.Sub("type"),
-                        absl::StrCat("the stored array '", array.stored().name(), "' has another type or record size"));
-  }
-  if (array.has_count() && array.count() != kept->count) {
-    return InvalidField(field.Sub("count"), absl::StrCat("the count is ", array.count(), ", but the stored array '",
-                                                         array.stored().name(), "' has ", kept->count, " elements"));
-  }
+  CORANK_RETURN_IF_ERROR(
+      CheckStored({kept->type, kept->element_bytes, kept->count}, array, operand->element_bytes, field));
   operand->count = kept->count;
   if (kept->is_sharded()) return FindSharded(std::move(kept), field, use, operand);
   operand->bytes = kept->data();
@@ -378,24 +374,28 @@ absl::Status RequestPlaces::CheckNew(const v1::StoredPlace& place, Field field) 
   return InvalidField(field.Sub("stored.name"), "another result of this operation has the same name");
 }
 
-std::shared_ptr<RequestPlaces::KeptTarget> RequestPlaces::Keep(const std::string& name, const std::string& field,
-                                                               int64_t bytes, int32_t element_bytes) {
-  auto target = std::make_shared<KeptTarget>(shared_.arrays, owner(), name, field, element_bytes);
+absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::KeepResult(const v1::StoredPlace& place, Field field,
+                                                                        int64_t bytes, int32_t element_bytes) {
+  const std::string path = field.Sub("stored");
+  if (place.temporary()) return NoTemporary(path);
+  CORANK_RETURN_IF_ERROR(CheckName(path + ".name", place.name()));
+  CORANK_RETURN_IF_ERROR(CheckNew(place, field));
+  all_inline_ = false;
+  placed_bytes_ += bytes;
+  if (place.sharded()) {
+    if (!takes_sharded_) return NotSharded(path + ".sharded");
+    if (sharded_field_.empty()) sharded_field_ = path + ".sharded";
+    sharded_.push_back(std::make_shared<ShardedTarget>(shared_.arrays, owner(), place.name(), path,
+                                                       bytes / element_bytes, element_bytes));
+    return sharded_.back();
+  }
+  auto target = std::make_shared<KeptTarget>(shared_.arrays, owner(), place.name(), path, element_bytes);
   if (promised_.rooms != nullptr) {
-    const auto room = promised_.rooms->find(field);
+    const auto room = promised_.rooms->find(path);
     if (room != promised_.rooms->end()) target->room() = std::move(room->second);
   }
-  kept_.push_back({target, field, bytes});
+  kept_.push_back({target, path, bytes});
   return target;
-}
-
-absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::KeepSharded(const std::string& name, Field field,
-                                                                         int64_t count, int32_t element_bytes) {
-  const std::string path = field.Sub("stored");
-  if (!takes_sharded_) return NotSharded(path + ".sharded");
-  if (sharded_field_.empty()) sharded_field_ = path + ".sharded";
-  sharded_.push_back(std::make_shared<ShardedTarget>(shared_.arrays, owner(), name, path, count, element_bytes));
-  return sharded_.back();
 }
 
 absl::Status RequestPlaces::ReserveKept(uint64_t allowed) {
@@ -444,52 +444,26 @@ absl::Status RequestPlaces::CheckDisjoint(const Span& span, bool in_place, Field
 
 absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::Destination& destination, Field field,
                                                                     int64_t bytes, int32_t element_bytes) {
-  v1::RegionKind kind = v1::REGION_KIND_UNSPECIFIED;
-  switch (destination.place_case()) {
-    case v1::Destination::kSharedMemory:
-      CORANK_RETURN_IF_ERROR(AtField(CheckSharedMemory(*caller_), field.Sub("shared_memory")));
-      if (!shared_.regions->options().shared_memory_prefixes.empty()) kind = v1::REGION_KIND_SHARED_MEMORY;
-      break;
-    case v1::Destination::kCudaIpc:
-      CORANK_RETURN_IF_ERROR(AtField(CheckCudaIpc(*caller_), field.Sub("cuda_ipc")));
-      if (shared_.regions->options().cuda_ipc) kind = v1::REGION_KIND_CUDA_IPC;
-      break;
-    case v1::Destination::kStored:
-      CORANK_RETURN_IF_ERROR(AtField(CheckStoredArrays(*caller_), field.Sub("stored")));
-      if (!shared_.arrays->is_on()) break;
-      if (destination.stored().temporary()) {
-        return NoTemporary(field.Sub("stored"));
-      }
-      CORANK_RETURN_IF_ERROR(CheckName(field.Sub("stored.name"), destination.stored().name()));
-      CORANK_RETURN_IF_ERROR(CheckNew(destination.stored(), field));
-      all_inline_ = false;
-      placed_bytes_ += bytes;
-      if (destination.stored().sharded()) {
-        return KeepSharded(destination.stored().name(), field, bytes / element_bytes, element_bytes);
-      }
-      return Keep(destination.stored().name(), field.Sub("stored"), bytes, element_bytes);
-    case v1::Destination::kInlineResponse:
-    case v1::Destination::PLACE_NOT_SET: {
-      if (bytes <= kCopiedResultBytes) break;
-      CORANK_RETURN_IF_ERROR(CountPinned(bytes, field));
-      std::shared_ptr<void> buffer;
-      if (!is_announced_) {
-        CORANK_ASSIGN_OR_RETURN(buffer, TakePinned(bytes));
-      }
-      return std::make_shared<ResponseTarget>(std::move(buffer));
+  if (IsInline(destination)) {
+    if (bytes <= kCopiedResultBytes) return nullptr;
+    CORANK_RETURN_IF_ERROR(CountPinned(bytes, field));
+    std::shared_ptr<void> buffer;
+    if (!is_announced_) {
+      CORANK_ASSIGN_OR_RETURN(buffer, TakePinned(bytes));
     }
-    default:
-      break;
+    return std::make_shared<ResponseTarget>(std::move(buffer));
   }
-  if (kind == v1::REGION_KIND_UNSPECIFIED) return InlinePlaces::Target(destination, field, bytes, element_bytes);
-  const bool is_host = kind == v1::REGION_KIND_SHARED_MEMORY;
-  const std::string& name = is_host ? destination.shared_memory().region() : destination.cuda_ipc().region();
-  const int64_t offset = is_host ? destination.shared_memory().offset_bytes() : destination.cuda_ipc().offset_bytes();
-  CORANK_ASSIGN_OR_RETURN(Span span, FindSpan(kind, name, offset, bytes, element_bytes, field, PlaceName(kind)));
-  CORANK_RETURN_IF_ERROR(CheckDisjoint(span, !is_host, field));
-  if (!is_host) result_devices_ |= DeviceSet::Only(span.region->device());
-  auto target = std::make_shared<RegionTarget>(span.region, reinterpret_cast<void*>(span.begin),
-                                               field.Sub(absl::StrCat(PlaceName(kind), ".region")));
+  if (destination.has_stored()) {
+    CORANK_RETURN_IF_ERROR(AtField(CheckStoredArrays(*caller_), field.Sub("stored")));
+    if (shared_.arrays->is_on()) return KeepResult(destination.stored(), field, bytes, element_bytes);
+  }
+  CORANK_ASSIGN_OR_RETURN(const std::optional<NamedRegion> named, RegionOf(destination, field));
+  if (!named) return InlinePlaces::Target(destination, field, bytes, element_bytes);
+  CORANK_ASSIGN_OR_RETURN(Span span, FindSpan(*named, bytes, element_bytes, field));
+  CORANK_RETURN_IF_ERROR(CheckDisjoint(span, !named->is_on_host(), field));
+  if (!named->is_on_host()) result_devices_ |= DeviceSet::Only(span.region->device());
+  auto target =
+      std::make_shared<RegionTarget>(span.region, reinterpret_cast<void*>(span.begin), named->path(field) + ".region");
   results_.push_back(std::move(span));
   all_inline_ = false;
   placed_bytes_ += bytes;

@@ -97,11 +97,21 @@ class RequestPlaces : public InlinePlaces {
   /// few hundred microseconds for a million counts.
   absl::Status Snapshot(Operand* operand, Field field);
 
+  /// The elements of a stored array.
+  struct Elements {
+    v1::ElementType type;
+    int32_t element_bytes;
+    int64_t count;
+  };
+  /// Checks that they have the array's type, `element_bytes`, and the array's count if it has one.
+  static absl::Status CheckStored(const Elements& stored, const v1::Array& array, int32_t element_bytes, Field field);
+
   /// Checks that no other result of this operation has the same name, since it would be undefined which of the two
   /// counts.
   absl::Status CheckNew(const v1::StoredPlace& place, Field field);
 
  private:
+  class StoredTarget;
   class KeptTarget;
   class ShardedTarget;
   struct KeptResult {
@@ -117,19 +127,30 @@ class RequestPlaces : public InlinePlaces {
     uintptr_t end = 0;
   };
 
-  absl::StatusOr<Span> FindSpan(v1::RegionKind kind, const std::string& name, int64_t offset, int64_t bytes,
-                                int32_t element_bytes, Field field, absl::string_view place) const;
-  absl::Status FindInRegion(const v1::Array& array, Field field, ArrayUse use, Operand* operand);
+  // The region that an array or a destination names.
+  struct NamedRegion {
+    v1::RegionKind kind;
+    const v1::RegionPlace& place;
+
+    bool is_on_host() const { return kind == v1::REGION_KIND_SHARED_MEMORY; }
+    // The field that names it, in the field of the array or destination.
+    std::string path(Field field) const { return field.Sub(is_on_host() ? "shared_memory" : "cuda_ipc"); }
+  };
+
+  // nullopt: the place is no region, or is switched off.
+  template <typename Message>
+  absl::StatusOr<std::optional<NamedRegion>> RegionOf(const Message& message, Field field) const;
+  absl::StatusOr<Span> FindSpan(const NamedRegion& named, int64_t bytes, int32_t element_bytes, Field field) const;
+  absl::Status FindInRegion(const NamedRegion& named, const v1::Array& array, Field field, ArrayUse use,
+                            Operand* operand);
   absl::Status FindSharded(std::shared_ptr<const KeptArray> kept, Field field, ArrayUse use, Operand* operand);
   absl::Status FindKept(const v1::Array& array, Field field, ArrayUse use, Operand* operand);
   void NoteInput(const Operand& operand);
   absl::StatusOr<std::shared_ptr<void>> TakePinned(int64_t bytes);
   // Counts pinned memory of the request. INVALID_ARGUMENT: more than the whole pool.
   absl::Status CountPinned(int64_t bytes, Field field);
-  absl::StatusOr<std::shared_ptr<ResultTarget>> KeepSharded(const std::string& name, Field field, int64_t count,
-                                                            int32_t element_bytes);
-  std::shared_ptr<KeptTarget> Keep(const std::string& name, const std::string& field, int64_t bytes,
-                                   int32_t element_bytes);
+  absl::StatusOr<std::shared_ptr<ResultTarget>> KeepResult(const v1::StoredPlace& place, Field field, int64_t bytes,
+                                                           int32_t element_bytes);
   // Checks that a result overlaps no other result and, if kernels write it in place, no input.
   absl::Status CheckDisjoint(const Span& span, bool in_place, Field field) const;
 

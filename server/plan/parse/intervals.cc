@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/base/status_macros.h"
+#include "server/model/operator_traits.h"
 #include "server/plan/parse/arrays.h"
 #include "server/plan/parse/validate.h"
 #include "server/run/device_ops/expand.h"
@@ -63,6 +64,30 @@ std::optional<int64_t> ResultCount(const MoveOperation::Spec& spec) {
   return spec.initial ? KnownCount(*spec.initial) : spec.result_count;
 }
 
+template <typename Request>
+absl::StatusOr<MoveOperation::Spec> ReadMove(const Request& request, Places& places) {
+  MoveOperation::Spec spec;
+  spec.op = OperatorTraits<Request>::kOperator;
+  CORANK_ASSIGN_OR_RETURN(spec.source,
+                          CheckArray(request.has_source(), request.source(), kSource, ArrayUse::kMoved, places));
+  CORANK_ASSIGN_OR_RETURN(spec.counts,
+                          CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64, places));
+  CORANK_ASSIGN_OR_RETURN(spec.total, SumCounts(spec.counts, kCounts));
+  return spec;
+}
+
+template <typename Request>
+absl::StatusOr<Operand> SourceOffsets(const Request& request, const MoveOperation::Spec& spec, Places& places) {
+  return CheckOffsets(request.has_source_offsets(), request.source_offsets(), kSourceOffsets, spec.counts,
+                      KnownCount(spec.source), "source", places);
+}
+
+template <typename Request>
+absl::StatusOr<Operand> DestinationOffsets(const Request& request, const MoveOperation::Spec& spec, Places& places) {
+  return CheckOffsets(request.has_destination_offsets(), request.destination_offsets(), kDestinationOffsets,
+                      spec.counts, ResultCount(spec), "destination", places);
+}
+
 // Intervals of a Move may share their source, so the request's arrays do not limit their sum and thereby the work.
 absl::Status CheckMovedSum(const MoveOperation::Spec& spec, const Limits& limits) {
   if (spec.check_overlap) {
@@ -98,20 +123,10 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ExpandIntervalsReq
 
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MoveIntervalsRequest& request, const Limits& limits,
                                                     Places& places) {
-  MoveOperation::Spec spec;
-  spec.op = Operator::kMoveIntervals;
-  CORANK_ASSIGN_OR_RETURN(spec.source,
-                          CheckArray(request.has_source(), request.source(), kSource, ArrayUse::kMoved, places));
-  CORANK_ASSIGN_OR_RETURN(spec.counts,
-                          CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64, places));
-  CORANK_ASSIGN_OR_RETURN(spec.total, SumCounts(spec.counts, kCounts));
+  CORANK_ASSIGN_OR_RETURN(MoveOperation::Spec spec, ReadMove(request, places));
   CORANK_RETURN_IF_ERROR(CheckInitial(request, limits, places, spec));
-  CORANK_ASSIGN_OR_RETURN(spec.source_offsets,
-                          CheckOffsets(request.has_source_offsets(), request.source_offsets(), kSourceOffsets,
-                                       spec.counts, KnownCount(spec.source), "source", places));
-  CORANK_ASSIGN_OR_RETURN(spec.destination_offsets,
-                          CheckOffsets(request.has_destination_offsets(), request.destination_offsets(),
-                                       kDestinationOffsets, spec.counts, ResultCount(spec), "destination", places));
+  CORANK_ASSIGN_OR_RETURN(spec.source_offsets, SourceOffsets(request, spec, places));
+  CORANK_ASSIGN_OR_RETURN(spec.destination_offsets, DestinationOffsets(request, spec, places));
   spec.check_overlap = !request.allow_overlap();
   CORANK_RETURN_IF_ERROR(CheckMovedSum(spec, limits));
   return std::make_unique<MoveOperation>(std::move(spec));
@@ -119,16 +134,8 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MoveIntervalsReque
 
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GatherIntervalsRequest& request, const Limits& limits,
                                                     Places& places) {
-  MoveOperation::Spec spec;
-  spec.op = Operator::kGatherIntervals;
-  CORANK_ASSIGN_OR_RETURN(spec.source,
-                          CheckArray(request.has_source(), request.source(), kSource, ArrayUse::kMoved, places));
-  CORANK_ASSIGN_OR_RETURN(spec.counts,
-                          CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64, places));
-  CORANK_ASSIGN_OR_RETURN(spec.total, SumCounts(spec.counts, kCounts));
-  CORANK_ASSIGN_OR_RETURN(spec.source_offsets,
-                          CheckOffsets(request.has_source_offsets(), request.source_offsets(), kSourceOffsets,
-                                       spec.counts, KnownCount(spec.source), "source", places));
+  CORANK_ASSIGN_OR_RETURN(MoveOperation::Spec spec, ReadMove(request, places));
+  CORANK_ASSIGN_OR_RETURN(spec.source_offsets, SourceOffsets(request, spec, places));
   spec.result_count = spec.total;
   CORANK_RETURN_IF_ERROR(PlaceResults({{&request.destination(), kDestination, spec.source.element_bytes, &spec.target}},
                                       spec.total, limits, places, kCounts));
@@ -137,21 +144,13 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GatherIntervalsReq
 
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::ScatterIntervalsRequest& request, const Limits& limits,
                                                     Places& places) {
-  MoveOperation::Spec spec;
-  spec.op = Operator::kScatterIntervals;
-  CORANK_ASSIGN_OR_RETURN(spec.source,
-                          CheckArray(request.has_source(), request.source(), kSource, ArrayUse::kMoved, places));
-  CORANK_ASSIGN_OR_RETURN(spec.counts,
-                          CheckArray(request.has_counts(), request.counts(), kCounts, ArrayUse::kInt64, places));
-  CORANK_ASSIGN_OR_RETURN(spec.total, SumCounts(spec.counts, kCounts));
+  CORANK_ASSIGN_OR_RETURN(MoveOperation::Spec spec, ReadMove(request, places));
   if (spec.source.has_count && spec.source.count != spec.total && !spec.counts.is_pending) {
     return InvalidField(kSource.Sub("count"),
                         absl::StrCat(spec.source.count, " elements, but the counts sum to ", spec.total));
   }
   CORANK_RETURN_IF_ERROR(CheckInitial(request, limits, places, spec));
-  CORANK_ASSIGN_OR_RETURN(spec.destination_offsets,
-                          CheckOffsets(request.has_destination_offsets(), request.destination_offsets(),
-                                       kDestinationOffsets, spec.counts, ResultCount(spec), "destination", places));
+  CORANK_ASSIGN_OR_RETURN(spec.destination_offsets, DestinationOffsets(request, spec, places));
   spec.check_overlap = !request.allow_overlap();
   return std::make_unique<MoveOperation>(std::move(spec));
 }
