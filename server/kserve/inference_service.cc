@@ -190,26 +190,11 @@ class InferenceServiceImpl final : public InferenceService {
     });
   }
 
-  // Adds a method that is answered with what `work` returns, a StatusOr of the response, given the caller and the
-  // Request. `work` may wait.
+  // Adds a method for any caller (AddUnary).
   template <typename Request, typename Work>
   void Answer(Methods* methods, absl::string_view method, absl::string_view operation, const Work& work) const {
-    methods->Add(kService, method, [this, operation, work](const std::shared_ptr<wire::Call>& call) {
-      const FoundCaller caller = CallerOf(memory_.authenticator, call->head());
-      return AnswerSmall(
-          call, caller.status(), [this, operation, caller, work, call](const absl::StatusOr<std::string>& bytes) {
-            Request message;
-            absl::Status status = bytes.status();
-            if (status.ok()) status = ParseSmall(*bytes, &message);
-            if (!status.ok()) return EndCall(memory_, call.get(), operation, caller, status);
-            memory_.places.helpers->Run([this, operation, caller, work, call, message = std::move(message)] {
-              const auto answered = work(**caller, message);
-              std::optional<Bytes> response;
-              if (answered.ok()) response = SmallBytes(*answered);
-              EndCall(memory_, call.get(), operation, caller, answered.status(), std::move(response));
-            });
-          });
-    });
+    const auto anybody = [this](const wire::CallHead& call) { return CallerOf(memory_.authenticator, call); };
+    AddUnary<Request>(methods, kService, method, operation, memory_, anybody, work);
   }
 
   const CallEnvironment calls_;

@@ -70,27 +70,6 @@ void EndCall(const MemoryEnvironment& environment, wire::Call* call, absl::strin
   call->Finish(ToCallStatus(status, id.request_id), TrailersOf(id), std::move(response));
 }
 
-template <typename Request, typename Work>
-void MemoryServiceImpl::AddUnary(Methods* methods, absl::string_view method, absl::string_view operation,
-                                 CallerFinder find, const Work& work) const {
-  methods->Add(kService, method, [this, operation, find = std::move(find), work](const auto& call) {
-    const FoundCaller caller = find(call->head());
-    return AnswerSmall(call, caller.status(), [this, operation, caller, work, call](absl::StatusOr<std::string> bytes) {
-      if (!bytes.ok()) return EndCall(environment_, call.get(), operation, caller, bytes.status());
-      Request message;
-      if (const absl::Status parsed = ParseSmall(*bytes, &message); !parsed.ok()) {
-        return EndCall(environment_, call.get(), operation, caller, parsed);
-      }
-      environment_.places.helpers->Run([this, operation, caller, work, call, message = std::move(message)] {
-        const auto answered = work((*caller)->tenant, message);
-        std::optional<Bytes> response;
-        if (answered.ok()) response = SmallBytes(*answered);
-        EndCall(environment_, call.get(), operation, caller, answered.status(), std::move(response));
-      });
-    });
-  });
-}
-
 absl::Status MemoryServiceImpl::CheckStoreIsOn() const {
   if (environment_.places.arrays->is_on()) return absl::OkStatus();
   return Error(v1::ERROR_REASON_PLACE_DISABLED, "stored arrays are switched off on this server (--kept-bytes)");
@@ -132,51 +111,49 @@ void MemoryServiceImpl::AddTo(Methods* methods) {
   const CallerFinder may_use_store = [this](const wire::CallHead& call) { return MayUseStore(call); };
 
   AddUnary<v1::RegisterSharedMemoryRequest>(
-      methods, "RegisterSharedMemory", "register_shared_memory",
+      methods, kService, "RegisterSharedMemory", "register_shared_memory", environment_,
       [this](const wire::CallHead& call) { return MayRegister(call, CheckSharedMemory); },
-      [regions](const std::string& tenant,
+      [regions](const Caller& caller,
                 const v1::RegisterSharedMemoryRequest& message) -> absl::StatusOr<v1::RegisterSharedMemoryResponse> {
         v1::RegisterSharedMemoryResponse registered;
-        CORANK_ASSIGN_OR_RETURN(*registered.mutable_region(), regions->Register(tenant, message));
+        CORANK_ASSIGN_OR_RETURN(*registered.mutable_region(), regions->Register(caller.tenant, message));
         return registered;
       });
   AddUnary<v1::RegisterCudaIpcRequest>(
-      methods, "RegisterCudaIpc", "register_cuda_ipc",
+      methods, kService, "RegisterCudaIpc", "register_cuda_ipc", environment_,
       [this](const wire::CallHead& call) { return MayRegister(call, CheckCudaIpc); },
-      [regions](const std::string& tenant,
+      [regions](const Caller& caller,
                 const v1::RegisterCudaIpcRequest& message) -> absl::StatusOr<v1::RegisterCudaIpcResponse> {
         v1::RegisterCudaIpcResponse registered;
-        CORANK_ASSIGN_OR_RETURN(*registered.mutable_region(), regions->Register(tenant, message));
+        CORANK_ASSIGN_OR_RETURN(*registered.mutable_region(), regions->Register(caller.tenant, message));
         return registered;
       });
   AddUnary<v1::ListRegionsRequest>(
-      methods, "ListRegions", "list_regions", anybody,
-      [regions](const std::string& tenant,
+      methods, kService, "ListRegions", "list_regions", environment_, anybody,
+      [regions](const Caller& caller,
                 const v1::ListRegionsRequest& message) -> absl::StatusOr<v1::ListRegionsResponse> {
         CORANK_ASSIGN_OR_RETURN(const Page page,
                                 ReadPage(RegionRegistry::kListName, message.page_size(), message.page_token()));
-        return regions->List(tenant, page);
+        return regions->List(caller.tenant, page);
       });
   AddUnary<v1::UnregisterRegionRequest>(
-      methods, "UnregisterRegion", "unregister_region", anybody,
-      [regions](const std::string& tenant,
+      methods, kService, "UnregisterRegion", "unregister_region", environment_, anybody,
+      [regions](const Caller& caller,
                 const v1::UnregisterRegionRequest& message) -> absl::StatusOr<v1::UnregisterRegionResponse> {
-        CORANK_RETURN_IF_ERROR(regions->Unregister(tenant, message.name()));
+        CORANK_RETURN_IF_ERROR(regions->Unregister(caller.tenant, message.name()));
         return v1::UnregisterRegionResponse();
       });
   AddUnary<v1::ListArraysRequest>(
-      methods, "ListArrays", "list_arrays", may_use_store,
-      [arrays](const std::string& tenant,
-               const v1::ListArraysRequest& message) -> absl::StatusOr<v1::ListArraysResponse> {
+      methods, kService, "ListArrays", "list_arrays", environment_, may_use_store,
+      [arrays](const Caller& caller, const v1::ListArraysRequest& message) -> absl::StatusOr<v1::ListArraysResponse> {
         CORANK_ASSIGN_OR_RETURN(const Page page,
                                 ReadPage(ArrayStore::kListName, message.page_size(), message.page_token()));
-        return arrays->List(tenant, page);
+        return arrays->List(caller.tenant, page);
       });
   AddUnary<v1::DeleteArrayRequest>(
-      methods, "DeleteArray", "delete_array", may_use_store,
-      [arrays](const std::string& tenant,
-               const v1::DeleteArrayRequest& message) -> absl::StatusOr<v1::DeleteArrayResponse> {
-        CORANK_RETURN_IF_ERROR(arrays->Delete(tenant, message.name()));
+      methods, kService, "DeleteArray", "delete_array", environment_, may_use_store,
+      [arrays](const Caller& caller, const v1::DeleteArrayRequest& message) -> absl::StatusOr<v1::DeleteArrayResponse> {
+        CORANK_RETURN_IF_ERROR(arrays->Delete(caller.tenant, message.name()));
         return v1::DeleteArrayResponse();
       });
   methods->Add(kService, "OpenLease", [this](const std::shared_ptr<wire::Call>& call) {

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,6 +22,7 @@
 #include "server/rpc/gate.h"
 #include "server/rpc/helpers.h"
 #include "server/rpc/methods.h"
+#include "server/rpc/small_message.h"
 #include "server/security/authenticator.h"
 #include "server/security/caller.h"
 #include "server/wire/call.h"
@@ -51,6 +54,34 @@ using FoundCaller = absl::StatusOr<std::shared_ptr<const Caller>>;
 void EndCall(const MemoryEnvironment& environment, wire::Call* call, absl::string_view operation,
              const FoundCaller& caller, const absl::Status& status, std::optional<Bytes> response = std::nullopt);
 
+/// Finds the caller of a call, or why it is refused.
+using CallerFinder = std::function<FoundCaller(const wire::CallHead&)>;
+
+/// Adds a method of `service` that is answered with what `work` returns, a StatusOr of the response, given its Caller
+/// and Request. Does not read the message if `find` has no caller, nor call `work` if the message is invalid. `work`
+/// may wait. `environment` outlives the method.
+template <typename Request, typename Work>
+void AddUnary(Methods* methods, absl::string_view service, absl::string_view method, absl::string_view operation,
+              const MemoryEnvironment& environment, CallerFinder find, const Work& work) {
+  methods->Add(service, method, [&environment, operation, find = std::move(find), work](const auto& call) {
+    const FoundCaller caller = find(call->head());
+    return AnswerSmall(
+        call, caller.status(), [&environment, operation, caller, work, call](absl::StatusOr<std::string> bytes) {
+          if (!bytes.ok()) return EndCall(environment, call.get(), operation, caller, bytes.status());
+          Request message;
+          if (const absl::Status parsed = ParseSmall(*bytes, &message); !parsed.ok()) {
+            return EndCall(environment, call.get(), operation, caller, parsed);
+          }
+          environment.places.helpers->Run([&environment, operation, caller, work, call, message = std::move(message)] {
+            const auto answered = work(**caller, message);
+            std::optional<Bytes> response;
+            if (answered.ok()) response = SmallBytes(*answered);
+            EndCall(environment, call.get(), operation, caller, answered.status(), std::move(response));
+          });
+        });
+  });
+}
+
 /// Thread-safe. Mapping, pinning and allocating run on helpers; nothing waits for a lane.
 class MemoryServiceImpl {
  public:
@@ -60,13 +91,6 @@ class MemoryServiceImpl {
   void AddTo(Methods* methods);
 
  private:
-  using CallerFinder = std::function<FoundCaller(const wire::CallHead&)>;
-
-  // Adds a method that is answered with what `work` returns, a StatusOr of the response, given its tenant and Request.
-  // Does not read the message if `find` has no caller, nor call `work` if the message is invalid. `work` may wait.
-  template <typename Request, typename Work>
-  void AddUnary(Methods* methods, absl::string_view method, absl::string_view operation, CallerFinder find,
-                const Work& work) const;
   absl::Status CheckStoreIsOn() const;
   FoundCaller Anybody(const wire::CallHead& call) const { return CallerOf(environment_.authenticator, call); }
   // The caller; an error if it lacks the permission or the gate is closed.
