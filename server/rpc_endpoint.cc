@@ -40,22 +40,6 @@ int MostConnections(int wanted, const Logger& logger) {
   return std::min(most, wanted);
 }
 
-wire::ConnectionLimits WireLimits(const ConnectionLimits& limits) {
-  wire::ConnectionLimits made;
-  made.max_streams = static_cast<uint32_t>(limits.max_streams);
-  made.max_header_bytes = static_cast<size_t>(limits.max_header_bytes);
-  made.handshake_timeout = limits.handshake_timeout;
-  made.min_ping_interval = limits.min_ping_interval;
-  made.keepalive_interval = limits.keepalive_interval;
-  made.keepalive_timeout = limits.keepalive_timeout;
-  made.max_idle = limits.max_idle;
-  made.max_age = limits.max_age;
-  made.age_grace = limits.age_grace;
-  made.read_timeout = made.write_timeout = limits.call_idle;
-  made.max_unread_answer_bytes = limits.max_unread_answer_bytes;
-  return made;
-}
-
 }  // namespace
 
 int64_t BufferedBytes(const ConnectionLimits& limits) {
@@ -71,7 +55,7 @@ RpcEndpoint::RpcEndpoint(const Options& options, wire::Router router, std::uniqu
       tls_(options.tls),
       max_connections_(max_connections),
       oldest_gives_way_(options.limits.oldest_gives_way),
-      server_(options.loops, WireLimits(options.limits), std::move(router),
+      server_(options.loops, options.limits, std::move(router),
               [logger, on_failed = options.on_failed_handshake](const wire::Peer& peer) {
                 constexpr char kEvent[] = "handshake_failed";
                 if (const auto left_out = logger->TakeTurn(LogLevel::kInfo, kEvent)) {

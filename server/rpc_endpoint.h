@@ -19,38 +19,15 @@
 
 namespace corank {
 
-/// Limits for peers, which apply before their messages are examined.
-struct ConnectionLimits {
+/// Limits of a port for its peers, which apply before their messages are examined.
+struct ConnectionLimits : wire::ConnectionLimits {
   int max_connections = 1024;
   /// Whether a connection over the limit closes the oldest one instead of being closed.
   bool oldest_gives_way = false;
-  /// Concurrent calls of one connection. A client that follows the protocol delays further calls.
-  int max_streams = 256;
-  /// Most bytes of a call's metadata.
-  int64_t max_header_bytes = 16 << 10;
   /// Most bytes of messages that have not come whole, beside the arrays in them, over all connections; a call whose
   /// message does not fit is refused. 0: four times `max_message_bytes`, and at least 256 MiB.
   int64_t max_buffered_bytes = 0;
   int64_t max_message_bytes = int64_t{512} << 20;
-  /// From the connection to the end of the TLS and HTTP/2 handshakes.
-  std::chrono::milliseconds handshake_timeout = std::chrono::seconds(10);
-  /// The server closes the connection of a client that pings more often.
-  std::chrono::milliseconds min_ping_interval = std::chrono::seconds(10);
-  /// A peer that was silent for this long is pinged. The server closes its connection if it does not answer within
-  /// keepalive_timeout.
-  std::chrono::milliseconds keepalive_interval = std::chrono::seconds(30);
-  std::chrono::milliseconds keepalive_timeout = std::chrono::seconds(10);
-  /// A connection without calls is closed after this long. Clients reconnect with their next call.
-  std::chrono::milliseconds max_idle = std::chrono::minutes(10);
-  /// A connection older than this, give or take a tenth, accepts no more calls, and running calls have `age_grace` to
-  /// end; calls still open then get UNAVAILABLE. Clients reconnect. 0: no limit.
-  std::chrono::milliseconds max_age = std::chrono::milliseconds(0);
-  std::chrono::milliseconds age_grace = std::chrono::seconds(5);
-  /// Bytes of answers that callers leave unread, over all connections. Beyond its share of them a connection's calls
-  /// are refused.
-  int64_t max_unread_answer_bytes = int64_t{32} << 20;
-  /// A caller that neither sends a message that is due nor takes its answer for this long loses its call.
-  std::chrono::milliseconds call_idle = std::chrono::minutes(1);
 };
 
 /// Most bytes of messages that have not come whole.

@@ -41,6 +41,7 @@ ConnectionLimits HealthLimits() {
   limits.handshake_timeout = std::chrono::seconds(5);
   limits.max_idle = std::chrono::minutes(1);
   limits.max_age = std::chrono::minutes(10);
+  limits.write_timeout = std::chrono::minutes(1);
   return limits;
 }
 
@@ -75,7 +76,7 @@ absl::Status Draining() {
 ConnectionLimits Server::MainLimits(const Options& options) {
   ConnectionLimits limits = options.connections;
   limits.max_message_bytes = 2 * options.limits.max_request_bytes;
-  limits.call_idle = absl::ToChronoMilliseconds(options.streams.idle_timeout);
+  limits.read_timeout = limits.write_timeout = absl::ToChronoMilliseconds(options.streams.idle_timeout);
   constexpr int64_t kUnreadShare = 256;  // of the pool, so that unread answers never starve callers of it
   limits.max_unread_answer_bytes = std::max(limits.max_unread_answer_bytes, options.host_pool.max_bytes / kUnreadShare);
   return limits;

@@ -44,13 +44,9 @@ ABSL_FLAG(absl::Duration, max_connection_age_grace, absl::Minutes(10),
 namespace corank {
 namespace {
 
-// Checks that the value is in `least` to `most`, and converts it to milliseconds.
 absl::Status ReadTime(absl::string_view flag, absl::Duration value, absl::Duration least, absl::Duration most,
                       std::chrono::milliseconds& into) {
-  if (value < least || value > most) {
-    return BadValue(flag, absl::StrCat(absl::FormatDuration(value), " is not in ", absl::FormatDuration(least), " to ",
-                                       absl::FormatDuration(most)));
-  }
+  CORANK_RETURN_IF_ERROR(CheckDuration(flag, value, least, most));
   into = absl::ToChronoMilliseconds(value);
   return absl::OkStatus();
 }
@@ -60,10 +56,12 @@ absl::Status ReadConnections(Configuration& configuration) {
   const int64_t request_bytes = configuration.server.limits.max_request_bytes;
   limits.max_connections = absl::GetFlag(FLAGS_max_connections);
   CORANK_RETURN_IF_ERROR(CheckRange("max-connections", limits.max_connections, 1, 1'000'000));
-  limits.max_streams = absl::GetFlag(FLAGS_max_streams);
-  CORANK_RETURN_IF_ERROR(CheckRange("max-streams", limits.max_streams, 1, 1'000'000));
-  limits.max_header_bytes = absl::GetFlag(FLAGS_max_header_bytes);
-  CORANK_RETURN_IF_ERROR(CheckRange("max-header-bytes", limits.max_header_bytes, 1024, 1 << 20));
+  const int32_t max_streams = absl::GetFlag(FLAGS_max_streams);
+  CORANK_RETURN_IF_ERROR(CheckRange("max-streams", max_streams, 1, 1'000'000));
+  limits.max_streams = static_cast<uint32_t>(max_streams);
+  const int64_t max_header_bytes = absl::GetFlag(FLAGS_max_header_bytes);
+  CORANK_RETURN_IF_ERROR(CheckRange("max-header-bytes", max_header_bytes, 1024, 1 << 20));
+  limits.max_header_bytes = static_cast<size_t>(max_header_bytes);
   limits.max_buffered_bytes = absl::GetFlag(FLAGS_max_buffered_bytes);
   if (limits.max_buffered_bytes != 0) {
     CORANK_RETURN_IF_ERROR(CheckRange("max-buffered-bytes", limits.max_buffered_bytes, 4 * request_bytes,

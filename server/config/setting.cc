@@ -38,10 +38,10 @@ absl::Status CheckRange(absl::string_view name, int64_t value, int64_t least, in
   return BadValue(name, absl::StrCat(value, " is not in ", least, " to ", most));
 }
 
-absl::Status CheckDuration(absl::string_view name, absl::Duration value, absl::Duration least) {
-  if (value >= least && value <= absl::Hours(24)) return absl::OkStatus();
-  return BadValue(name,
-                  absl::StrCat(absl::FormatDuration(value), " is not in ", absl::FormatDuration(least), " to 24h"));
+absl::Status CheckDuration(absl::string_view name, absl::Duration value, absl::Duration least, absl::Duration most) {
+  if (value >= least && value <= most) return absl::OkStatus();
+  return BadValue(name, absl::StrCat(absl::FormatDuration(value), " is not in ", absl::FormatDuration(least), " to ",
+                                     absl::FormatDuration(most)));
 }
 
 }  // namespace corank

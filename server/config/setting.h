@@ -58,8 +58,8 @@ Found FindSetting(absl::string_view name);
 // Checks for groups. INVALID_ARGUMENT with "--NAME: REASON".
 absl::Status BadValue(absl::string_view name, absl::string_view reason);
 absl::Status CheckRange(absl::string_view name, int64_t value, int64_t least, int64_t most);
-/// At most 24 hours.
-absl::Status CheckDuration(absl::string_view name, absl::Duration value, absl::Duration least);
+absl::Status CheckDuration(absl::string_view name, absl::Duration value, absl::Duration least,
+                           absl::Duration most = absl::Hours(24));
 
 }  // namespace corank
 

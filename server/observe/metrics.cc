@@ -216,15 +216,18 @@ void Metrics::AddQueued(int64_t requests, int64_t bytes) {
 
 void Metrics::AddBusyLanes(LaneKind kind, int change) { lanes_busy_[static_cast<int>(kind)]->Increment(change); }
 
+void Metrics::Set(const char* name, const char* help, const prometheus::Labels& labels, double value) const {
+  Gauges(*registry_, name, help).Add(labels).Set(value);
+}
+
 void Metrics::SetLanes(LaneKind kind, int lanes) {
-  Gauges(*registry_, "corank_lanes", "Configured lanes of all devices.").Add({{"lane", LaneName(kind)}}).Set(lanes);
+  Set("corank_lanes", "Configured lanes of all devices.", {{"lane", LaneName(kind)}}, lanes);
 }
 
 void Metrics::SetEngine(const std::string& engine, const std::string& device, const std::string& version) {
-  Gauges(*registry_, "corank_engine_info", "Always 1. The labels name the engine, the device and the version.")
-      .Add({{"engine", engine}, {"device", device}, {"version", version}})
-      .Set(1);
-  Gauges(*registry_, "corank_build_info", "Always 1. The label names the version.").Add({{"version", version}}).Set(1);
+  Set("corank_engine_info", "Always 1. The labels name the engine, the device and the version.",
+      {{"engine", engine}, {"device", device}, {"version", version}}, 1);
+  Set("corank_build_info", "Always 1. The label names the version.", {{"version", version}}, 1);
 }
 
 void Metrics::OnScrape(std::function<void()> collect) {
@@ -248,40 +251,32 @@ std::vector<prometheus::MetricFamily> Metrics::Collect() const {
 }
 
 void Metrics::SetQueueAge(absl::string_view line, double seconds) {
-  Gauges(*registry_, "corank_queue_age_seconds", "Age of the oldest waiting request of a priority.")
-      .Add({{"line", std::string(line)}})
-      .Set(seconds);
+  Set("corank_queue_age_seconds", "Age of the oldest waiting request of a priority.", {{"line", std::string(line)}},
+      seconds);
 }
 
 void Metrics::SetMemory(absl::string_view budget, int64_t used_bytes, int64_t limit_bytes) {
   const prometheus::Labels labels = {{"budget", std::string(budget)}};
-  Gauges(*registry_, "corank_memory_used_bytes", "Bytes of a memory budget that are in use.")
-      .Add(labels)
-      .Set(static_cast<double>(used_bytes));
-  Gauges(*registry_, "corank_memory_limit_bytes", "Size of a memory budget.")
-      .Add(labels)
-      .Set(static_cast<double>(limit_bytes));
+  Set("corank_memory_used_bytes", "Bytes of a memory budget that are in use.", labels, static_cast<double>(used_bytes));
+  Set("corank_memory_limit_bytes", "Size of a memory budget.", labels, static_cast<double>(limit_bytes));
 }
 
 void Metrics::SetDeviceMemory(int device, absl::string_view budget, int64_t used_bytes, int64_t limit_bytes) {
   const prometheus::Labels labels = {{"device", absl::StrCat(device)}, {"budget", std::string(budget)}};
-  Gauges(*registry_, "corank_device_budget_used_bytes", "Bytes of a device's memory budget that are in use.")
-      .Add(labels)
-      .Set(static_cast<double>(used_bytes));
-  Gauges(*registry_, "corank_device_budget_limit_bytes", "Size of a device's memory budget.")
-      .Add(labels)
-      .Set(static_cast<double>(limit_bytes));
+  Set("corank_device_budget_used_bytes", "Bytes of a device's memory budget that are in use.", labels,
+      static_cast<double>(used_bytes));
+  Set("corank_device_budget_limit_bytes", "Size of a device's memory budget.", labels,
+      static_cast<double>(limit_bytes));
 }
 
 void Metrics::SetHostPoolKept(int64_t bytes) {
-  Gauges(*registry_, "corank_host_pool_kept_bytes", "Idle pinned memory that the server keeps for later requests.")
-      .Add({})
-      .Set(static_cast<double>(bytes));
+  Set("corank_host_pool_kept_bytes", "Idle pinned memory that the server keeps for later requests.", {},
+      static_cast<double>(bytes));
 }
 
 void Metrics::SetOpen(const OpenItems& open) {
   const auto set = [this](const char* name, const char* help, int64_t value) {
-    Gauges(*registry_, name, help).Add({}).Set(static_cast<double>(value));
+    Set(name, help, {}, static_cast<double>(value));
   };
   set("corank_connections", "Open connections to --listen.", open.connections);
   set("corank_calls", "Calls in progress, except for health checks and GetServerInfo.", open.calls);
@@ -293,7 +288,7 @@ void Metrics::SetOpen(const OpenItems& open) {
 
 void Metrics::SetConnections(absl::string_view port, int limit, int64_t refused) {
   const prometheus::Labels labels = {{"port", std::string(port)}};
-  Gauges(*registry_, "corank_connections_limit", "Maximum number of open connections.").Add(labels).Set(limit);
+  Set("corank_connections_limit", "Maximum number of open connections.", labels, limit);
   prometheus::Counter& counter =
       Counters(*registry_, "corank_connections_refused_total", "Connections closed because too many were open.")
           .Add(labels);
@@ -301,20 +296,18 @@ void Metrics::SetConnections(absl::string_view port, int limit, int64_t refused)
 }
 
 void Metrics::SetCredentialsCurrent(absl::string_view credentials, bool current) {
-  Gauges(*registry_, "corank_credentials_current", "1 while the credentials in force match their files, else 0.")
-      .Add({{"credentials", std::string(credentials)}})
-      .Set(current ? 1 : 0);
+  Set("corank_credentials_current", "1 while the credentials in force match their files, else 0.",
+      {{"credentials", std::string(credentials)}}, current ? 1 : 0);
 }
 
 void Metrics::SetEstimatedRate(Operator op, double bytes_per_second) {
-  Gauges(*registry_, "corank_estimated_bytes_per_second", "Bytes per second that admission expects of an operator.")
-      .Add({{"operator", OperatorName(op)}})
-      .Set(bytes_per_second);
+  Set("corank_estimated_bytes_per_second", "Bytes per second that admission expects of an operator.",
+      {{"operator", OperatorName(op)}}, bytes_per_second);
 }
 
 void Metrics::SetDevice(int device, const DeviceReadings& readings) {
   const auto set = [&](const char* name, const char* help, double value) {
-    if (value >= 0) Gauges(*registry_, name, help).Add({{"device", absl::StrCat(device)}}).Set(value);
+    if (value >= 0) Set(name, help, {{"device", absl::StrCat(device)}}, value);
   };
   set("corank_device_utilisation_ratio", "Share of time in which a kernel ran on the GPU.", readings.utilisation);
   set("corank_device_memory_used_bytes", "GPU memory in use by all processes.",
@@ -325,16 +318,13 @@ void Metrics::SetDevice(int device, const DeviceReadings& readings) {
 }
 
 void Metrics::SetDeviceUp(int device, bool up) {
-  Gauges(*registry_, "corank_device_up", "1 while the device works and passed its last self-test, else 0.")
-      .Add({{"device", absl::StrCat(device)}})
-      .Set(up ? 1 : 0);
+  Set("corank_device_up", "1 while the device works and passed its last self-test, else 0.",
+      {{"device", absl::StrCat(device)}}, up ? 1 : 0);
 }
 
 void Metrics::SetCertificateExpiry(double unix_seconds) {
-  Gauges(*registry_, "corank_tls_certificate_expiry_timestamp_seconds",
-         "When the server's certificate expires, in seconds since 1970.")
-      .Add({})
-      .Set(unix_seconds);
+  Set("corank_tls_certificate_expiry_timestamp_seconds",
+      "When the server's certificate expires, in seconds since 1970.", {}, unix_seconds);
 }
 
 }  // namespace corank

@@ -177,6 +177,8 @@ class Metrics {
   Times& TimesOf(Operator op) ABSL_LOCKS_EXCLUDED(times_mutex_);
   PerTenant Tenant(absl::string_view name) ABSL_LOCKS_EXCLUDED(tenants_mutex_);
   PerTenant MakeTenant(absl::string_view label);
+  // Sets a gauge, which it makes at the first call.
+  void Set(const char* name, const char* help, const prometheus::Labels& labels, double value) const;
 
   const std::shared_ptr<prometheus::Registry> registry_;
   prometheus::Family<prometheus::Counter>& requests_;

@@ -273,16 +273,12 @@ void Scheduler::Sweep() {
   const Instant now = clock_->Now();
   {
     absl::MutexLock lock(&mutex_);
-    wake_ = kForever;
-    for (FairLine& line : lines_) {
-      for (std::unique_ptr<Task>& task :
-           line.Remove([now](const Task& task) { return !task.request.CheckWanted(now).ok(); })) {
-        Leave(*task);
-        if (task->request.IsLate(now)) caution_.Late(now);
-        dropped.push_back(std::move(task));
-      }
-      wake_ = std::min(wake_, line.EarliestDeadline());
+    dropped = TakeOut([now](const Task& task) { return !task.request.CheckWanted(now).ok(); });
+    for (const std::unique_ptr<Task>& task : dropped) {
+      if (task->request.IsLate(now)) caution_.Late(now);
     }
+    wake_ = kForever;
+    for (const FairLine& line : lines_) wake_ = std::min(wake_, line.EarliestDeadline());
   }
   for (const std::unique_ptr<Task>& task : dropped) {
     metrics_->CountCancelled(Stage::kCopyIn);
@@ -325,12 +321,7 @@ void Scheduler::Abort(const absl::Status& refusal, Refusal reason) {
   {
     absl::MutexLock lock(&mutex_);
     SetRefusal(refusal, reason);
-    for (FairLine& line : lines_) {
-      for (std::unique_ptr<Task>& task : line.Remove([](const Task&) { return true; })) {
-        Leave(*task);
-        dropped.push_back(std::move(task));
-      }
-    }
+    dropped = TakeOut([](const Task&) { return true; });
   }
   for (const std::unique_ptr<Task>& task : dropped) task->Drop(refusal);
 }
@@ -341,12 +332,7 @@ void Scheduler::DevicesChanged() {
   {
     absl::MutexLock lock(&mutex_);
     live = this->live();
-    for (FairLine& line : lines_) {
-      for (std::unique_ptr<Task>& task : line.Remove([live](const Task& task) { return !CanRun(task, live); })) {
-        Leave(*task);
-        dropped.push_back(std::move(task));
-      }
-    }
+    dropped = TakeOut([live](const Task& task) { return !CanRun(task, live); });
   }
   for (const std::unique_ptr<Task>& task : dropped) task->Drop(DeviceLost(live != 0));
 }
@@ -376,6 +362,17 @@ void Scheduler::Leave(const Task& task) {
   if (!task.plan.is_small()) return;
   --small_requests_;
   small_request_bytes_ -= task.request.bytes;
+}
+
+std::vector<std::unique_ptr<Task>> Scheduler::TakeOut(absl::FunctionRef<bool(const Task&)> is_taken) {
+  std::vector<std::unique_ptr<Task>> taken;
+  for (FairLine& line : lines_) {
+    for (std::unique_ptr<Task>& task : line.Remove(is_taken)) {
+      Leave(*task);
+      taken.push_back(std::move(task));
+    }
+  }
+  return taken;
 }
 
 void Scheduler::Count(int64_t requests, int64_t bytes) {

@@ -14,6 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
@@ -187,6 +188,9 @@ class Scheduler final : public WorkSource {
   void EndBatch(Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
   void Learn(Operator op, int tasks, int64_t bytes, absl::Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Leave(const Task& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes the waiting tasks that `is_taken` names out of the queue. The caller drops them without the lock.
+  std::vector<std::unique_ptr<Task>> TakeOut(absl::FunctionRef<bool(const Task&)> is_taken)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(int64_t requests, int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sweeps at every deadline of a waiting task.
   void WatchDeadlines() ABSL_LOCKS_EXCLUDED(mutex_);
