@@ -89,12 +89,12 @@ Scenario KeptOnServer(const std::string& name, AnyRequest request) {
   Place(Message(request), input, output);
   const auto prepare = [inputs](World& world) {
     for (size_t i = 0; i < inputs->size(); ++i) {
-      EXPECT_TRUE(world.Store(absl::StrCat("in", i), (*inputs)[i]).ok());
+      EXPECT_TRUE(world.memory().Store(absl::StrCat("in", i), (*inputs)[i]).ok());
     }
   };
   const auto run = [request](World& world) { return world.Unary(request); };
   const auto clean = [outputs](World& world) {
-    for (const std::string& kept : *outputs) world.Delete(kept);
+    for (const std::string& kept : *outputs) world.memory().Delete(kept);
   };
   return {name + ", kept", prepare, run, clean};
 }
@@ -205,26 +205,31 @@ Scenario Storing() {
           [](World& world) {
             v1::Array array = LargeSort().keys();
             array.mutable_inline_data()->resize(4000);  // one chunk
-            return Answer{world.Store("stored", array), ""};
+            return Answer{world.memory().Store("stored", array, {1000}), ""};
           },
-          [](World& world) { world.Delete("stored"); }};
+          [](World& world) { world.memory().Delete("stored"); }};
 }
 
 Scenario Fetching() {
   const auto prepare = [](World& world) {
     v1::Array array = LargeSort().keys();
     array.mutable_inline_data()->resize(4000);
-    EXPECT_TRUE(world.Store("fetched", array).ok());
+    EXPECT_TRUE(world.memory().Store("fetched", array, {1000}).ok());
   };
-  return {"FetchArray", prepare, [](World& world) { return world.Fetch("fetched"); }, nullptr};
+  const auto run = [](World& world) {
+    Answer answer;
+    answer.status = world.memory().Fetch("fetched", &answer.bytes);
+    return answer;
+  };
+  return {"FetchArray", prepare, run, nullptr};
 }
 
 Scenario Registering() {
   return {"RegisterSharedMemory", nullptr,
           [](World& world) {
-            return Answer{world.Register("s"), ""};
+            return Answer{world.memory().Register(world.object(), "s"), ""};
           },
-          [](World& world) { world.Unregister("s"); }};
+          [](World& world) { world.memory().Unregister("s"); }};
 }
 
 std::vector<Scenario> Scenarios() {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "corank/v1/memory_service.grpc.pb.h"
 #include "kernels/cpu/cpu_engine.h"
 #include "tests/faults/placed_request.h"
+#include "tests/server/memory_calls.h"
 #include "tests/server/running_server.h"
 #include "tests/server/shared_object.h"
 #include "tests/server/streamed_call.h"
@@ -52,8 +52,8 @@ class World {
   explicit World(const Server::Options& options = FaultOptions(), const Clock* clock = &Clock::Steady())
       : plan_(std::make_shared<FaultPlan>()),
         running_(options, {Faulty(*CreateCpuEngine({1}), plan_), "a test asks for it"}, clock),
-        memory_(v1::MemoryService::NewStub(running_.channel())) {
-    EXPECT_TRUE(Register("r").ok());
+        memory_(running_.channel()) {
+    EXPECT_TRUE(memory_.Register(object_).ok());
   }
 
   FaultPlan& plan() { return *plan_; }
@@ -62,55 +62,7 @@ class World {
   v1::CorankService::Stub& stub() { return running_.stub(); }
   SharedObject& object() { return object_; }
 
-  grpc::Status Register(const std::string& name) { return Register(name, object_); }
-  // Registers the first kRegionBytes bytes of an object.
-  grpc::Status Register(const std::string& name, const SharedObject& object) {
-    v1::RegisterSharedMemoryRequest request;
-    request.set_name(name);
-    request.set_key(object.key());
-    request.set_size_bytes(kRegionBytes);
-    grpc::ClientContext context;
-    v1::RegisterSharedMemoryResponse response;
-    return memory_->RegisterSharedMemory(&context, request, &response);
-  }
-  grpc::Status Unregister(const std::string& name) {
-    v1::UnregisterRegionRequest request;
-    request.set_name(name);
-    grpc::ClientContext context;
-    v1::UnregisterRegionResponse response;
-    return memory_->UnregisterRegion(&context, request, &response);
-  }
-  grpc::Status Store(const std::string& name, const v1::Array& array) {
-    grpc::ClientContext context;
-    v1::StoreArrayResponse response;
-    const auto writer = memory_->StoreArray(&context, &response);
-    v1::StoreArrayRequest request;
-    request.mutable_header()->set_name(name);
-    *request.mutable_header()->mutable_array() = Streamed(array.type(), InlineCount(array), 0, array.record_bytes());
-    writer->Write(request);
-    request.mutable_chunk()->set_data(array.inline_data());
-    writer->Write(request);
-    writer->WritesDone();
-    return writer->Finish();
-  }
-  Answer Fetch(const std::string& name) {
-    grpc::ClientContext context;
-    v1::FetchArrayRequest request;
-    request.set_name(name);
-    const auto reader = memory_->FetchArray(&context, request);
-    v1::FetchArrayResponse response;
-    Answer answer;
-    while (reader->Read(&response)) answer.bytes += response.chunk().data();
-    answer.status = reader->Finish();
-    return answer;
-  }
-  void Delete(const std::string& name) {
-    v1::DeleteArrayRequest request;
-    request.set_name(name);
-    grpc::ClientContext context;
-    v1::DeleteArrayResponse response;
-    memory_->DeleteArray(&context, request, &response);
-  }
+  const MemoryCalls& memory() { return memory_; }
 
   Answer Unary(const AnyRequest& request) {
     return std::visit(
@@ -167,7 +119,7 @@ class World {
   const std::shared_ptr<FaultPlan> plan_;
   SharedObject object_{kRegionBytes};
   RunningServer running_;
-  const std::unique_ptr<v1::MemoryService::Stub> memory_;
+  const MemoryCalls memory_;
   int64_t kept_bytes_ = 0;
   int64_t kept_blocks_ = 0;
   int64_t kept_regions_ = 1;

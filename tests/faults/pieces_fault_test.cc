@@ -182,7 +182,7 @@ std::vector<Work> WorkInPieces(int64_t max_device_bytes) {
 class Scene {
  public:
   explicit Scene(int64_t max_device_bytes) : world_(PiecesOptions(max_device_bytes), &clock_) {
-    EXPECT_TRUE(world_.Register("in", in_).ok());
+    EXPECT_TRUE(world_.memory().Register(in_, "in").ok());
     world_.Settle();
   }
 
@@ -207,9 +207,9 @@ class Scene {
   // Restores both regions.
   void RenewRegions() {
     for (const auto& [name, object] : {std::pair{"in", &in_}, std::pair{"r", &world_.object()}}) {
-      EXPECT_TRUE(world_.Unregister(name).ok()) << "something holds the region still";
+      EXPECT_TRUE(world_.memory().Unregister(name).ok()) << "something holds the region still";
       object->Resize(kRegionBytes);
-      EXPECT_TRUE(world_.Register(name, *object).ok());
+      EXPECT_TRUE(world_.memory().Register(*object, name).ok());
     }
   }
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "corank/v1/memory_service.grpc.pb.h"
 #include "tests/server/good_requests.h"
+#include "tests/server/memory_calls.h"
 #include "tests/server/messages.h"
 #include "tests/server/running_server.h"
 #include "tests/server/streamed_call.h"
@@ -24,37 +24,24 @@ class CommitTest : public ::testing::Test {
     options.streams.max_device_bytes = 1 << 20;
     options.limits.max_chunk_bytes = kLarge;
     running_ = std::make_unique<RunningServer>(options);
-    memory_ = v1::MemoryService::NewStub(running_->channel());
   }
   static void KeepObjects(v1::LoadBalanceRequest& request, const std::string& name) {
     *request.mutable_counts() = Int64s({0, 0});  // their result is empty
     request.mutable_objects_destination()->mutable_stored()->set_name(name);
   }
   void Store(const std::string& name, int64_t bytes) {
-    grpc::ClientContext context;
-    v1::StoreArrayResponse response;
-    const auto writer = memory_->StoreArray(&context, &response);
-    v1::StoreArrayRequest message;
-    message.mutable_header()->set_name(name);
-    message.mutable_header()->mutable_array()->set_type(v1::ELEMENT_TYPE_UINT32);
-    message.mutable_header()->mutable_array()->set_count(bytes / 4);
-    message.mutable_header()->mutable_array()->mutable_stream()->set_stream_id(0);
-    writer->Write(message);
-    message.mutable_chunk()->set_data(std::string(static_cast<size_t>(bytes), 'x'));
-    writer->Write(message);
-    writer->WritesDone();
-    const grpc::Status status = writer->Finish();
+    const std::string data(static_cast<size_t>(bytes), 'x');
+    const v1::Array array = MakeArray(v1::ELEMENT_TYPE_UINT32, data.data(), data.size());
+    const grpc::Status status = MemoryCalls(running_->channel()).Store(name, array, {kLarge / 4});
     ASSERT_TRUE(status.ok()) << status.error_message();
   }
   static void SortKept(v1::SortRequest& request, const std::string& name) {
-    request.mutable_keys()->set_type(v1::ELEMENT_TYPE_UINT32);
-    request.mutable_keys()->mutable_stored()->set_name(name);
+    *request.mutable_keys() = Kept(name, v1::ELEMENT_TYPE_UINT32);
     *request.mutable_keys_destination() = ToStream(0);
   }
 
   static constexpr int64_t kBudget = 6 << 20, kLarge = 4 << 20;
   std::unique_ptr<RunningServer> running_;
-  std::unique_ptr<v1::MemoryService::Stub> memory_;
 };
 
 TEST_F(CommitTest, ACallKeepsAllItsResultsOrNone) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "corank/v1/memory_service.grpc.pb.h"
+#include "tests/server/memory_calls.h"
 #include "tests/server/messages.h"
 #include "tests/server/running_server.h"
 #include "tests/server/shared_object.h"
@@ -81,22 +81,12 @@ TEST_F(DeviceTrafficTest, ARegionIsPinnedOnceForAllItsRequests) {
   constexpr int64_t kBytes = 1 << 16;
   SharedObject object(kBytes);
   object.As<int32_t>()[0] = 7;
-  const auto memory = v1::MemoryService::NewStub(running_.channel());
   const int64_t pinned = Calls({"PinHost"}, [&] {
-    grpc::ClientContext context;
-    v1::RegisterSharedMemoryRequest request;
-    request.set_name("r");
-    request.set_key(object.key());
-    request.set_size_bytes(kBytes);
-    v1::RegisterSharedMemoryResponse response;
-    ASSERT_TRUE(memory->RegisterSharedMemory(&context, request, &response).ok());
+    ASSERT_TRUE(MemoryCalls(running_.channel()).Register(object).ok());
     for (int i = 0; i < 5; ++i) {
       v1::SortRequest sort;
-      sort.mutable_keys()->set_type(v1::ELEMENT_TYPE_INT32);
-      sort.mutable_keys()->set_count(1000);
-      sort.mutable_keys()->mutable_shared_memory()->set_region("r");
-      sort.mutable_keys_destination()->mutable_shared_memory()->set_region("r");
-      sort.mutable_keys_destination()->mutable_shared_memory()->set_offset_bytes(kBytes / 2);
+      *sort.mutable_keys() = InRegion(v1::ELEMENT_TYPE_INT32, 1000, 0);
+      *sort.mutable_keys_destination() = ToRegion(kBytes / 2);
       grpc::ClientContext sort_context;
       v1::SortResponse sorted;
       const grpc::Status status = Call(running_.stub(), &sort_context, sort, &sorted);

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "corank/v1/memory_service.grpc.pb.h"
+#include "tests/server/memory_calls.h"
 #include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
 #include "tests/server/shared_object.h"
@@ -24,11 +24,6 @@ namespace {
 
 constexpr int64_t kRegionBytes = int64_t{16} << 20;
 constexpr int64_t kWhole = int64_t{64} << 20, kOutOfCore = 200'000;  // device memory of one request
-
-std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
-std::string Text(const std::vector<int64_t>& offsets) {
-  return {reinterpret_cast<const char*>(offsets.data()), offsets.size() * sizeof(int64_t)};
-}
 
 struct Table {
   std::vector<TestColumn> columns;
@@ -87,12 +82,12 @@ void Build(const Table& table, SortCall& call) {
       Describe(*key.mutable_data(), v1::ELEMENT_TYPE_UINT8, static_cast<int64_t>(column.data.size()), 0);
       Describe(*key.mutable_offsets(), v1::ELEMENT_TYPE_INT64, rows + 1, 0);
       call.inputs.push_back({key.mutable_data(), 1, Text(column.data)});
-      call.inputs.push_back({key.mutable_offsets(), 8, Text(column.offsets)});
+      call.inputs.push_back({key.mutable_offsets(), 8, BytesOf(column.offsets)});
       if (wants_columns) {
         const auto room = static_cast<int64_t>(column.data.size());
         call.outputs.push_back(
             {key.mutable_data_destination(), 1, Text(sorted.data), room, request.key_columns_size()});
-        call.outputs.push_back({key.mutable_offsets_destination(), 8, Text(sorted.offsets)});
+        call.outputs.push_back({key.mutable_offsets_destination(), 8, BytesOf(sorted.offsets)});
       }
     } else {
       const bool is_number = column.kind == ColumnKind::kNumbers;
@@ -163,15 +158,7 @@ Server::Options PiecesOptions(int64_t max_device_bytes) {
 // The parameter is the device memory for one request.
 class ExternalColumnsTest : public ::testing::TestWithParam<int64_t> {
  protected:
-  ExternalColumnsTest() {
-    v1::RegisterSharedMemoryRequest request;
-    request.set_name("r");
-    request.set_key(object_.key());
-    request.set_size_bytes(kRegionBytes);
-    grpc::ClientContext context;
-    v1::RegisterSharedMemoryResponse response;
-    EXPECT_TRUE(v1::MemoryService::NewStub(server_.channel())->RegisterSharedMemory(&context, request, &response).ok());
-  }
+  ExternalColumnsTest() { EXPECT_TRUE(MemoryCalls(server_.channel()).Register(object_).ok()); }
 
   static bool IsOut() { return GetParam() == kOutOfCore; }
 
@@ -209,8 +196,7 @@ class ExternalColumnsTest : public ::testing::TestWithParam<int64_t> {
     }
     answer.inputs.assign(object_.As<char>(), static_cast<size_t>(at));
     for (size_t i = inline_outputs; i < call.outputs.size(); ++i) {
-      call.outputs[i].destination->mutable_shared_memory()->set_region("r");
-      call.outputs[i].destination->mutable_shared_memory()->set_offset_bytes(at);
+      *call.outputs[i].destination = ToRegion(at);
       answer.places.push_back(at);
       at += (Room(call.outputs[i]) + 65) / 64 * 64;  // and a byte behind it
     }
@@ -276,10 +262,8 @@ class ExternalColumnsTest : public ::testing::TestWithParam<int64_t> {
     }
     ASSERT_EQ(answer.results.size(), 1U);
     CheckStats(answer.results[0].sort().stats());
-    EXPECT_TRUE(Eventually([this] {
-      return server_.server().host_pool().buffers_in_use() == 0 && server_.server().jobs().memory_in_use == 0 &&
-             server_.server().run_buffers().bytes_in_use() == 0;
-    }));
+    ExpectAllFreed(server_.server());
+    EXPECT_TRUE(Eventually([this] { return server_.server().run_buffers().bytes_in_use() == 0; }));
   }
 
   SharedObject object_{kRegionBytes};

@@ -3,6 +3,7 @@
 #define CORANK_TESTS_SERVER_MESSAGES_H_
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,14 @@ inline v1::Array Records(uint32_t record_bytes, const std::string& bytes) {
   v1::Array array = MakeArray(v1::ELEMENT_TYPE_RECORD, bytes.data(), bytes.size());
   array.set_record_bytes(record_bytes);
   return array;
+}
+
+/// The elements of an inline array.
+template <typename T>
+std::vector<T> Elements(const v1::Array& array) {
+  std::vector<T> elements(array.inline_data().size() / sizeof(T));
+  if (!elements.empty()) std::memcpy(elements.data(), array.inline_data().data(), elements.size() * sizeof(T));
+  return elements;
 }
 
 }  // namespace corank::testing

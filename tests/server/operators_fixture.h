@@ -16,8 +16,6 @@
 
 namespace corank::testing {
 
-inline std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
-
 inline v1::Array ToArray(KeyType type, const Bytes& keys) {
   return MakeArray(static_cast<v1::ElementType>(type), keys.data(), keys.size());
 }

@@ -8,13 +8,14 @@
 #include <thread>
 #include <vector>
 
-#include "corank/v1/memory_service.grpc.pb.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
+#include "tests/server/memory_calls.h"
 #include "tests/server/messages.h"
 #include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
 #include "tests/server/shared_object.h"
+#include "tests/server/streamed_call.h"
 
 namespace corank::testing {
 namespace {
@@ -31,67 +32,11 @@ Server::Options PlacesOptions() {
   return options;
 }
 
-v1::Array Shared(v1::ElementType type, int64_t count, int64_t offset_bytes) {
-  v1::Array array;
-  array.set_type(type);
-  array.set_count(count);
-  array.mutable_shared_memory()->set_region("r");
-  array.mutable_shared_memory()->set_offset_bytes(offset_bytes);
-  return array;
-}
-
-v1::Destination InRegion(int64_t offset_bytes) {
-  v1::Destination destination;
-  destination.mutable_shared_memory()->set_region("r");
-  destination.mutable_shared_memory()->set_offset_bytes(offset_bytes);
-  return destination;
-}
-
-v1::Array Kept(v1::ElementType type, const std::string& name) {
-  v1::Array array;
-  array.set_type(type);
-  array.mutable_stored()->set_name(name);
-  return array;
-}
-
-v1::Destination KeptAs(const std::string& name) {
-  v1::Destination destination;
-  destination.mutable_stored()->set_name(name);
-  return destination;
-}
-
-std::vector<int32_t> Values(const v1::Array& array) {
-  std::vector<int32_t> values(array.inline_data().size() / sizeof(int32_t));
-  std::memcpy(values.data(), array.inline_data().data(), array.inline_data().size());
-  return values;
-}
-
 class PlacesTest : public ::testing::Test {
  protected:
-  PlacesTest() : memory_(v1::MemoryService::NewStub(server_.channel())) {
-    v1::RegisterSharedMemoryRequest request;
-    request.set_name("r");
-    request.set_key(object_.key());
-    request.set_size_bytes(kRegionBytes);
-    EXPECT_TRUE(Register(request).ok());
-  }
-  ~PlacesTest() override {
-    EXPECT_TRUE(Eventually([this] { return server_.server().active_calls() == 0; }));
-    EXPECT_TRUE(Eventually([this] { return server_.server().host_pool().buffers_in_use() == 0; }));
-  }
+  PlacesTest() { EXPECT_TRUE(memory_.Register(object_).ok()); }
+  ~PlacesTest() override { ExpectAllFreed(server_.server()); }
 
-  grpc::Status Register(const v1::RegisterSharedMemoryRequest& request) {
-    grpc::ClientContext context;
-    v1::RegisterSharedMemoryResponse response;
-    return memory_->RegisterSharedMemory(&context, request, &response);
-  }
-  grpc::Status Unregister() {
-    grpc::ClientContext context;
-    v1::UnregisterRegionRequest request;
-    request.set_name("r");
-    v1::UnregisterRegionResponse response;
-    return memory_->UnregisterRegion(&context, request, &response);
-  }
   template <typename Request>
   grpc::Status Run(const Request& request, typename Unary<Request>::Response* response) {
     grpc::ClientContext context;
@@ -104,48 +49,15 @@ class PlacesTest : public ::testing::Test {
     EXPECT_EQ(status.error_code(), code) << status.error_message();
     return BadField(status);
   }
-  // Sends chunks of `chunk` elements.
-  grpc::Status Store(const std::string& name, const std::vector<int32_t>& values, size_t chunk = 1000,
+  grpc::Status Store(const std::string& name, const std::vector<int32_t>& values, int64_t chunk_elements = 1000,
                      int64_t announced = -1) {
-    grpc::ClientContext context;
-    v1::StoreArrayResponse response;
-    const auto writer = memory_->StoreArray(&context, &response);
-    v1::StoreArrayRequest request;
-    request.mutable_header()->set_name(name);
-    v1::Array* const array = request.mutable_header()->mutable_array();
-    array->set_type(v1::ELEMENT_TYPE_INT32);
-    array->set_count(announced < 0 ? static_cast<int64_t>(values.size()) : announced);
-    array->mutable_stream();
-    writer->Write(request);
-    for (size_t i = 0; i < values.size(); i += chunk) {
-      const size_t count = std::min(chunk, values.size() - i);
-      request.mutable_chunk()->set_first_element(static_cast<int64_t>(i));
-      request.mutable_chunk()->set_data(values.data() + i, count * sizeof(int32_t));
-      if (!writer->Write(request)) break;
-    }
-    writer->WritesDone();
-    return writer->Finish();
+    return memory_.Store(name, Int32s(values), {chunk_elements, /*sharded=*/false, announced});
   }
-  grpc::Status Fetch(const std::string& name, std::vector<int32_t>* values) {
-    grpc::ClientContext context;
-    v1::FetchArrayRequest request;
-    request.set_name(name);
-    const auto reader = memory_->FetchArray(&context, request);
-    v1::FetchArrayResponse response;
-    while (reader->Read(&response)) {
-      EXPECT_EQ(response.has_array(), values->empty());
-      EXPECT_EQ(response.chunk().first_element(), static_cast<int64_t>(values->size()));
-      const std::string& data = response.chunk().data();
-      const size_t before = values->size();
-      values->resize(before + data.size() / sizeof(int32_t));
-      if (!data.empty()) std::memcpy(values->data() + before, data.data(), data.size());
-    }
-    return reader->Finish();
-  }
+  grpc::Status Fetch(const std::string& name, std::vector<int32_t>* values) { return memory_.Fetch(name, values); }
 
   SharedObject object_{kRegionBytes};
   RunningServer server_{PlacesOptions(), ReachEngine()};
-  std::unique_ptr<v1::MemoryService::Stub> memory_;
+  const MemoryCalls memory_{server_.channel()};
 };
 
 TEST_F(PlacesTest, SortReadsAndWritesSharedMemory) {
@@ -155,8 +67,8 @@ TEST_F(PlacesTest, SortReadsAndWritesSharedMemory) {
   std::vector<int32_t> expected(keys, keys + 10000);
   std::stable_sort(expected.begin(), expected.end());
   v1::SortRequest request;
-  *request.mutable_keys() = Shared(v1::ELEMENT_TYPE_INT32, 10000, 0);
-  *request.mutable_keys_destination() = InRegion(65536);
+  *request.mutable_keys() = InRegion(v1::ELEMENT_TYPE_INT32, 10000, 0);
+  *request.mutable_keys_destination() = ToRegion(65536);
   v1::SortResponse response;
   const grpc::Status status = Run(request, &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
@@ -165,8 +77,8 @@ TEST_F(PlacesTest, SortReadsAndWritesSharedMemory) {
   EXPECT_EQ(response.keys().shared_memory().offset_bytes(), 65536);
   EXPECT_EQ(response.keys().count(), 10000);
   // In place, starting at another element than the first.
-  *request.mutable_keys() = Shared(v1::ELEMENT_TYPE_INT32, 9999, 4);
-  *request.mutable_keys_destination() = InRegion(4);
+  *request.mutable_keys() = InRegion(v1::ELEMENT_TYPE_INT32, 9999, 4);
+  *request.mutable_keys_destination() = ToRegion(4);
   expected.assign(keys + 1, keys + 10000);
   std::stable_sort(expected.begin(), expected.end());
   ASSERT_TRUE(Run(request, &response).ok());
@@ -177,8 +89,8 @@ TEST_F(PlacesTest, InputsAndResultsMayBeInDifferentPlaces) {
   std::iota(object_.As<int32_t>(), object_.As<int32_t>() + 4, 0);
   ASSERT_TRUE(Store("evens", {0, 2, 4}).ok());
   v1::MergeRequest request;
-  *request.add_keys() = Shared(v1::ELEMENT_TYPE_INT32, 4, 0);
-  *request.add_keys() = Kept(v1::ELEMENT_TYPE_INT32, "evens");
+  *request.add_keys() = InRegion(v1::ELEMENT_TYPE_INT32, 4, 0);
+  *request.add_keys() = Kept("evens");
   *request.add_keys() = Int32s({-1, 9});
   *request.mutable_keys_destination() = KeptAs("merged");
   v1::MergeResponse response;
@@ -195,10 +107,10 @@ TEST_F(PlacesTest, CountsAndOffsetsMayBeShared) {
   object_.As<int64_t>()[2] = 1;
   v1::ExpandIntervalsRequest request;
   *request.mutable_values() = Int32s({7, 8, 9});
-  *request.mutable_counts() = Shared(v1::ELEMENT_TYPE_INT64, 3, 0);
+  *request.mutable_counts() = InRegion(v1::ELEMENT_TYPE_INT64, 3, 0);
   v1::ExpandIntervalsResponse response;
   ASSERT_TRUE(Run(request, &response).ok());
-  EXPECT_THAT(Values(response.values()), ElementsAre(7, 7, 9));
+  EXPECT_THAT(Elements<int32_t>(response.values()), ElementsAre(7, 7, 9));
   object_.As<int64_t>()[1] = -1;
   EXPECT_EQ(ErrorField(request, grpc::StatusCode::INVALID_ARGUMENT), "counts[1]");
 }
@@ -211,10 +123,10 @@ TEST_F(PlacesTest, CountsAndOffsetsMayBeKept) {
   ASSERT_TRUE(Run(sort, &sorted).ok());
   v1::ExpandIntervalsRequest request;
   *request.mutable_values() = Int32s({7, 8, 9});
-  *request.mutable_counts() = Kept(v1::ELEMENT_TYPE_INT64, "counts");
+  *request.mutable_counts() = Kept("counts", v1::ELEMENT_TYPE_INT64);
   v1::ExpandIntervalsResponse response;
   ASSERT_TRUE(Run(request, &response).ok());
-  EXPECT_THAT(Values(response.values()), ElementsAre(8, 9, 9));
+  EXPECT_THAT(Elements<int32_t>(response.values()), ElementsAre(8, 9, 9));
   *sort.mutable_keys() = Int64s({1, -3, 1});
   ASSERT_TRUE(Run(sort, &sorted).ok());
   EXPECT_EQ(ErrorField(request, grpc::StatusCode::INVALID_ARGUMENT), "counts[0]");
@@ -224,12 +136,12 @@ TEST_F(PlacesTest, StringsUpToALimitGoWhereTheyAreWanted) {
   std::copy_n("bcab\2", 5, object_.As<char>());
   v1::SortRequest request;
   v1::KeyColumn* const column = request.add_key_columns();
-  *column->mutable_data() = Shared(v1::ELEMENT_TYPE_UINT8, 4, 0);
+  *column->mutable_data() = InRegion(v1::ELEMENT_TYPE_UINT8, 4, 0);
   *column->mutable_offsets() = Int64s({0, 2, 4});
-  *column->mutable_validity() = Shared(v1::ELEMENT_TYPE_UINT8, 1, 4);
-  *column->mutable_data_destination() = InRegion(100);
+  *column->mutable_validity() = InRegion(v1::ELEMENT_TYPE_UINT8, 1, 4);
+  *column->mutable_data_destination() = ToRegion(100);
   *column->mutable_offsets_destination() = KeptAs("offsets");
-  *column->mutable_validity_destination() = InRegion(102);  // behind the string
+  *column->mutable_validity_destination() = ToRegion(102);  // behind the string
   request.set_limit(1);
   v1::SortResponse response;
   ASSERT_TRUE(Run(request, &response).ok());
@@ -241,7 +153,7 @@ TEST_F(PlacesTest, StringsUpToALimitGoWhereTheyAreWanted) {
 TEST_F(PlacesTest, RangesOutsideOfTheRegionAreRefused) {
   const auto keys_error = [this](int64_t count, int64_t offset) {
     v1::SortRequest request;
-    *request.mutable_keys() = Shared(v1::ELEMENT_TYPE_INT32, count, offset);
+    *request.mutable_keys() = InRegion(v1::ELEMENT_TYPE_INT32, count, offset);
     return ErrorField(request, grpc::StatusCode::INVALID_ARGUMENT);
   };
   EXPECT_EQ(keys_error(1, kRegionBytes), "keys.shared_memory.offset_bytes");
@@ -252,15 +164,15 @@ TEST_F(PlacesTest, RangesOutsideOfTheRegionAreRefused) {
   EXPECT_EQ(keys_error((int64_t{1} << 62) + 1, 0), "keys.count");
   EXPECT_EQ(keys_error(-1, 0), "keys.count");
   v1::SortRequest request;
-  *request.mutable_keys() = Shared(v1::ELEMENT_TYPE_INT32, 1, 0);
+  *request.mutable_keys() = InRegion(v1::ELEMENT_TYPE_INT32, 1, 0);
   request.mutable_keys()->clear_count();
   EXPECT_EQ(ErrorField(request, grpc::StatusCode::INVALID_ARGUMENT), "keys.count");
   *request.mutable_keys() = Int32s({1, 2});
-  *request.mutable_keys_destination() = InRegion(kRegionBytes - 4);
+  *request.mutable_keys_destination() = ToRegion(kRegionBytes - 4);
   EXPECT_EQ(ErrorField(request, grpc::StatusCode::INVALID_ARGUMENT), "keys_destination.shared_memory.offset_bytes");
   request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
-  *request.mutable_keys_destination() = InRegion(0);
-  *request.mutable_indices_destination() = InRegion(4);
+  *request.mutable_keys_destination() = ToRegion(0);
+  *request.mutable_indices_destination() = ToRegion(4);
   EXPECT_EQ(ErrorField(request, grpc::StatusCode::INVALID_ARGUMENT), "indices_destination");
 }
 
@@ -268,7 +180,7 @@ TEST_F(PlacesTest, GroupWritesTheElementsOfTheGroupsOnly) {
   std::fill_n(object_.As<int32_t>(), 5, -1);
   v1::GroupRequest request;
   *request.mutable_keys() = Int32s({4, 2, 4, 4, 2});
-  *request.mutable_keys_destination() = InRegion(0);
+  *request.mutable_keys_destination() = ToRegion(0);
   *request.mutable_counts_destination() = KeptAs("counts");
   v1::GroupResponse response;
   ASSERT_TRUE(Run(request, &response).ok());
@@ -286,16 +198,16 @@ TEST_F(PlacesTest, ResultsThatNoPlaceHoldsAreRefused) {
 
 TEST_F(PlacesTest, UnknownNamesAreNotFound) {
   v1::SortRequest request;
-  *request.mutable_keys() = Shared(v1::ELEMENT_TYPE_INT32, 1, 0);
+  *request.mutable_keys() = InRegion(v1::ELEMENT_TYPE_INT32, 1, 0);
   request.mutable_keys()->mutable_shared_memory()->set_region("other");
   EXPECT_EQ(ErrorField(request, grpc::StatusCode::NOT_FOUND), "keys.shared_memory.region");
-  *request.mutable_keys() = Kept(v1::ELEMENT_TYPE_INT32, "none");
+  *request.mutable_keys() = Kept("none");
   EXPECT_EQ(ErrorField(request, grpc::StatusCode::NOT_FOUND), "keys.stored.name");
   *request.mutable_keys() = Int32s({1});
   *request.mutable_keys_destination() = KeptAs("no name");
   EXPECT_EQ(ErrorField(request, grpc::StatusCode::INVALID_ARGUMENT), "keys_destination.stored.name");
   ASSERT_TRUE(Store("x", {1}).ok());
-  *request.mutable_keys() = Kept(v1::ELEMENT_TYPE_FLOAT32, "x");
+  *request.mutable_keys() = Kept("x", v1::ELEMENT_TYPE_FLOAT32);
   EXPECT_EQ(ErrorField(request, grpc::StatusCode::INVALID_ARGUMENT), "keys.type");
 }
 
@@ -315,23 +227,18 @@ TEST_F(PlacesTest, ARequestThatFailsKeepsNothing) {
 TEST_F(PlacesTest, ARegionThatWasMadeSmallerIsRefused) {
   object_.Resize(4096);
   v1::SortRequest request;
-  *request.mutable_keys() = Shared(v1::ELEMENT_TYPE_INT32, 10000, 0);
+  *request.mutable_keys() = InRegion(v1::ELEMENT_TYPE_INT32, 10000, 0);
   EXPECT_EQ(ErrorField(request, grpc::StatusCode::FAILED_PRECONDITION), "keys.shared_memory.region");
-  EXPECT_TRUE(Unregister().ok());
+  EXPECT_TRUE(memory_.Unregister("r").ok());
 }
 
 TEST_F(PlacesTest, ALeaseEndsWithItsCaller) {
   SharedObject other(4096);
-  v1::RegisterSharedMemoryRequest request;
-  request.set_name("leased");
-  request.set_key(other.key());
-  request.set_size_bytes(4096);
   grpc::ClientContext context;
-  const auto lease = memory_->OpenLease(&context, v1::OpenLeaseRequest());
+  const auto lease = memory_.stub().OpenLease(&context, v1::OpenLeaseRequest());
   v1::OpenLeaseResponse opened;
   ASSERT_TRUE(lease->Read(&opened));
-  request.set_lease_id(opened.lease_id());
-  ASSERT_TRUE(Register(request).ok());
+  ASSERT_TRUE(memory_.Register(other, "leased", 0, opened.lease_id()).ok());
   EXPECT_EQ(server_.server().regions().region_count(), 2);
   context.TryCancel();
   EXPECT_FALSE(lease->Read(&opened));
@@ -366,12 +273,10 @@ TEST_F(PlacesTest, ArraysOfManyChunksComeBackAsTheyWent) {
 TEST_F(PlacesTest, AStoreThatIsCutLeavesNothing) {
   grpc::ClientContext context;
   v1::StoreArrayResponse response;
-  const auto writer = memory_->StoreArray(&context, &response);
+  const auto writer = memory_.stub().StoreArray(&context, &response);
   v1::StoreArrayRequest request;
   request.mutable_header()->set_name("x");
-  request.mutable_header()->mutable_array()->set_type(v1::ELEMENT_TYPE_INT32);
-  request.mutable_header()->mutable_array()->set_count(100000);
-  request.mutable_header()->mutable_array()->mutable_stream();
+  *request.mutable_header()->mutable_array() = Streamed(v1::ELEMENT_TYPE_INT32, 100000, 0);
   ASSERT_TRUE(writer->Write(request));
   EXPECT_TRUE(Eventually([this] { return server_.server().arrays().used_bytes() == 400000; }));
   context.TryCancel();
@@ -384,48 +289,21 @@ TEST(FetchedArray, FitsIntoWhatClientsReceiveByDefault) {
   Server::Options options = TestOptions();
   options.arrays.max_bytes = options.arrays.quota_bytes = 64 << 20;
   const RunningServer server(options, ReachEngine());
-  const std::unique_ptr<v1::MemoryService::Stub> memory =
-      v1::MemoryService::NewStub(grpc::CreateChannel(server.server().address(), grpc::InsecureChannelCredentials()));
+  const MemoryCalls memory(grpc::CreateChannel(server.server().address(), grpc::InsecureChannelCredentials()));
   constexpr int64_t kBytes = 9 << 20, kChunk = 1 << 20;
-  {
-    grpc::ClientContext context;
-    v1::StoreArrayResponse response;
-    const auto writer = memory->StoreArray(&context, &response);
-    v1::StoreArrayRequest request;
-    request.mutable_header()->set_name("x");
-    request.mutable_header()->mutable_array()->set_type(v1::ELEMENT_TYPE_UINT8);
-    request.mutable_header()->mutable_array()->set_count(kBytes);
-    request.mutable_header()->mutable_array()->mutable_stream();
-    ASSERT_TRUE(writer->Write(request));
-    for (int64_t first = 0; first < kBytes; first += kChunk) {
-      request.mutable_chunk()->set_first_element(first);
-      request.mutable_chunk()->set_data(std::string(kChunk, static_cast<char>(first / kChunk)));
-      ASSERT_TRUE(writer->Write(request));
-    }
-    writer->WritesDone();
-    ASSERT_TRUE(writer->Finish().ok());
-  }
-  grpc::ClientContext context;
-  v1::FetchArrayRequest request;
-  request.set_name("x");
-  const auto reader = memory->FetchArray(&context, request);
-  v1::FetchArrayResponse response;
+  std::string bytes;
+  for (int64_t first = 0; first < kBytes; first += kChunk) bytes.append(kChunk, static_cast<char>(first / kChunk));
+  ASSERT_TRUE(memory.Store("x", MakeArray(v1::ELEMENT_TYPE_UINT8, bytes.data(), bytes.size()), {kChunk}).ok());
   std::string fetched;
-  while (reader->Read(&response)) fetched += response.chunk().data();
-  const grpc::Status status = reader->Finish();
+  const grpc::Status status = memory.Fetch("x", &fetched);
   ASSERT_TRUE(status.ok()) << status.error_message();
-  ASSERT_EQ(fetched.size(), static_cast<size_t>(kBytes));
-  for (int64_t i = 0; i < kBytes; ++i) ASSERT_EQ(fetched[static_cast<size_t>(i)], static_cast<char>(i / kChunk)) << i;
+  EXPECT_TRUE(fetched == bytes);
 }
 
 // A server with a short timeout for stalled callers.
 class IdleTransferTest : public ::testing::Test {
  protected:
-  ~IdleTransferTest() override {
-    EXPECT_TRUE(Eventually([this] {
-      return server_.server().active_calls() == 0 && server_.server().host_pool().buffers_in_use() == 0;
-    })) << "a server that drains would wait for the call";
-  }
+  ~IdleTransferTest() override { ExpectAllFreed(server_.server()); }  // a server that drains waits for calls
   static Server::Options Options() {
     Server::Options options = PlacesOptions();
     options.arrays.max_bytes = options.arrays.quota_bytes = 64 << 20;
@@ -433,17 +311,8 @@ class IdleTransferTest : public ::testing::Test {
     options.streams.idle_timeout = absl::Milliseconds(200);
     return options;
   }
-  static v1::StoreArrayRequest Header(int64_t count) {
-    v1::StoreArrayRequest request;
-    request.mutable_header()->set_name("x");
-    request.mutable_header()->mutable_array()->set_type(v1::ELEMENT_TYPE_INT32);
-    request.mutable_header()->mutable_array()->set_count(count);
-    request.mutable_header()->mutable_array()->mutable_stream();
-    return request;
-  }
-
   RunningServer server_{Options(), ReachEngine()};
-  const std::unique_ptr<v1::MemoryService::Stub> memory_{v1::MemoryService::NewStub(server_.channel())};
+  const MemoryCalls memory_{server_.channel()};
 };
 
 TEST_F(IdleTransferTest, AStoreThatIsSilentEndsAndLeavesNothing) {
@@ -451,8 +320,11 @@ TEST_F(IdleTransferTest, AStoreThatIsSilentEndsAndLeavesNothing) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
     v1::StoreArrayResponse response;
-    const auto writer = memory_->StoreArray(&context, &response);
-    ASSERT_TRUE(!with_header || writer->Write(Header(100000)));
+    const auto writer = memory_.stub().StoreArray(&context, &response);
+    v1::StoreArrayRequest header;
+    header.mutable_header()->set_name("x");
+    *header.mutable_header()->mutable_array() = Streamed(v1::ELEMENT_TYPE_INT32, 100000, 0);
+    ASSERT_TRUE(!with_header || writer->Write(header));
     const grpc::Status status = writer->Finish();
     EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << status.error_message();
     EXPECT_THAT(status.error_message(), ::testing::HasSubstr("sent nothing for 200ms"));
@@ -461,25 +333,13 @@ TEST_F(IdleTransferTest, AStoreThatIsSilentEndsAndLeavesNothing) {
 }
 
 TEST_F(IdleTransferTest, AFetchThatIsNotReadEnds) {
-  {
-    grpc::ClientContext context;
-    v1::StoreArrayResponse response;
-    const auto writer = memory_->StoreArray(&context, &response);
-    ASSERT_TRUE(writer->Write(Header(8 << 20)));
-    v1::StoreArrayRequest chunk;
-    for (int64_t first = 0; first < 8 << 20; first += 1 << 18) {
-      chunk.mutable_chunk()->set_first_element(first);
-      chunk.mutable_chunk()->set_data(std::string(1 << 20, 'x'));
-      ASSERT_TRUE(writer->Write(chunk));
-    }
-    writer->WritesDone();
-    const grpc::Status stored = writer->Finish();
-    ASSERT_TRUE(stored.ok()) << stored.error_message();
-  }
+  const std::vector<int32_t> values(8 << 20);
+  const grpc::Status stored = memory_.Store("x", Int32s(values), {1 << 18});
+  ASSERT_TRUE(stored.ok()) << stored.error_message();
   grpc::ClientContext context;
   v1::FetchArrayRequest request;
   request.set_name("x");
-  const auto reader = memory_->FetchArray(&context, request);
+  const auto reader = memory_.stub().FetchArray(&context, request);
   EXPECT_TRUE(Eventually([this] { return server_.server().active_calls() == 1; }));
   EXPECT_TRUE(Eventually([this] { return server_.server().active_calls() == 0; }));
   v1::FetchArrayResponse response;

@@ -11,6 +11,7 @@
 #include "corank/wire/v1/rpc_status.pb.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
+#include "server/model/operator.h"
 #include "server/server.h"
 #include "tests/server/doubles.h"
 
@@ -48,71 +49,14 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& address);
 /// The response and the method of a request.
 template <typename Request>
 struct Unary;
-template <>
-struct Unary<v1::SortRequest> {
-  using Response = v1::SortResponse;
-  static constexpr auto kMethod = &v1::CorankService::Stub::Sort;
-};
-template <>
-struct Unary<v1::MergeRequest> {
-  using Response = v1::MergeResponse;
-  static constexpr auto kMethod = &v1::CorankService::Stub::Merge;
-};
-template <>
-struct Unary<v1::ExpandIntervalsRequest> {
-  using Response = v1::ExpandIntervalsResponse;
-  static constexpr auto kMethod = &v1::CorankService::Stub::ExpandIntervals;
-};
-template <>
-struct Unary<v1::MoveIntervalsRequest> {
-  using Response = v1::MoveIntervalsResponse;
-  static constexpr auto kMethod = &v1::CorankService::Stub::MoveIntervals;
-};
-template <>
-struct Unary<v1::GatherIntervalsRequest> {
-  using Response = v1::GatherIntervalsResponse;
-  static constexpr auto kMethod = &v1::CorankService::Stub::GatherIntervals;
-};
-template <>
-struct Unary<v1::ScatterIntervalsRequest> {
-  using Response = v1::ScatterIntervalsResponse;
-  static constexpr auto kMethod = &v1::CorankService::Stub::ScatterIntervals;
-};
-template <>
-struct Unary<v1::LoadBalanceRequest> {
-  using Response = v1::LoadBalanceResponse;
-  static constexpr auto kMethod = &v1::CorankService::Stub::LoadBalance;
-};
-template <>
-struct Unary<v1::SearchRequest> {
-  using Response = v1::SearchResponse;
-  static constexpr auto kMethod = &v1::CorankService::Stub::Search;
-};
-template <>
-struct Unary<v1::GroupRequest> {
-  using Response = v1::GroupResponse;
-  static constexpr auto kMethod = &v1::CorankService::Stub::Group;
-};
-template <>
-struct Unary<v1::SelectRequest> {
-  using Response = v1::SelectResponse;
-  static constexpr auto kMethod = &v1::CorankService::Stub::Select;
-};
-template <>
-struct Unary<v1::RankRequest> {
-  using Response = v1::RankResponse;
-  static constexpr auto kMethod = &v1::CorankService::Stub::Rank;
-};
-template <>
-struct Unary<v1::JoinRequest> {
-  using Response = v1::JoinResponse;
-  static constexpr auto kMethod = &v1::CorankService::Stub::Join;
-};
-template <>
-struct Unary<v1::CombineSetsRequest> {
-  using Response = v1::CombineSetsResponse;
-  static constexpr auto kMethod = &v1::CorankService::Stub::CombineSets;
-};
+#define CORANK_ROW(Name, name)                                      \
+  template <>                                                       \
+  struct Unary<v1::Name##Request> {                                 \
+    using Response = v1::Name##Response;                            \
+    static constexpr auto kMethod = &v1::CorankService::Stub::Name; \
+  };
+CORANK_OPERATORS(CORANK_ROW)
+#undef CORANK_ROW
 
 /// Calls the method of the request.
 template <typename Request>
@@ -135,6 +79,9 @@ double MetricOf(const Server& server, absl::string_view name, absl::string_view 
 
 /// Waits until the condition holds. Returns false after half a minute.
 bool Eventually(const std::function<bool()>& condition);
+
+/// Expects that soon no call is in progress, and that requests have given back their memory.
+void ExpectAllFreed(const Server& server);
 
 }  // namespace corank::testing
 

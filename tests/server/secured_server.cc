@@ -1,8 +1,8 @@
 #include "tests/server/secured_server.h"
 
 #include <chrono>
-#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "grpcpp/create_channel.h"
@@ -29,7 +29,7 @@ TestCaller::TestCaller(const std::shared_ptr<grpc::Channel>& channel, std::strin
     : channel_(channel),
       token_(std::move(token)),
       stub_(v1::CorankService::NewStub(channel)),
-      memory_(v1::MemoryService::NewStub(channel)) {}
+      memory_(channel, [this] { return Context(); }) {}
 
 std::unique_ptr<grpc::ClientContext> TestCaller::Context() const {
   auto context = std::make_unique<grpc::ClientContext>();
@@ -55,44 +55,14 @@ grpc::Status TestCaller::Info() const {
 }
 
 grpc::Status TestCaller::Store(const std::string& name, int32_t value) const {
-  const auto context = Context();
-  v1::StoreArrayResponse response;
-  const auto writer = memory_->StoreArray(context.get(), &response);
-  v1::StoreArrayRequest request;
-  request.mutable_header()->set_name(name);
-  request.mutable_header()->mutable_array()->set_type(v1::ELEMENT_TYPE_INT32);
-  request.mutable_header()->mutable_array()->set_count(1);
-  request.mutable_header()->mutable_array()->mutable_stream();
-  writer->Write(request);
-  request.mutable_chunk()->set_data(&value, sizeof(value));
-  writer->Write(request);
-  writer->WritesDone();
-  return writer->Finish();
+  return memory_.Store(name, Int32s({value}));
 }
 
 grpc::Status TestCaller::Fetch(const std::string& name, int32_t* value) const {
-  const auto context = Context();
-  v1::FetchArrayRequest request;
-  request.set_name(name);
-  const auto reader = memory_->FetchArray(context.get(), request);
-  v1::FetchArrayResponse response;
-  if (reader->Read(&response) && response.chunk().data().size() == sizeof(*value)) {
-    std::memcpy(value, response.chunk().data().data(), sizeof(*value));
-  }
-  while (reader->Read(&response)) {
-  }
-  return reader->Finish();
-}
-
-grpc::Status TestCaller::Register(const std::string& region, const std::string& key,
-                                  const std::string& lease_id) const {
-  v1::RegisterSharedMemoryRequest request;
-  request.set_name(region);
-  request.set_key(key);
-  request.set_size_bytes(4096);
-  request.set_lease_id(lease_id);
-  v1::RegisterSharedMemoryResponse response;
-  return memory_->RegisterSharedMemory(Context().get(), request, &response);
+  std::vector<int32_t> values;
+  const grpc::Status status = memory_.Fetch(name, &values);
+  if (values.size() == 1) *value = values[0];
+  return status;
 }
 
 std::shared_ptr<grpc::ChannelCredentials> TlsClient(const TestAuthority& authority, const TestCertificate& own) {

@@ -8,11 +8,11 @@
 
 #include "absl/strings/string_view.h"
 #include "corank/v1/corank_service.grpc.pb.h"
-#include "corank/v1/memory_service.grpc.pb.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/security/credentials.h"
 #include "server/server.h"
+#include "tests/server/memory_calls.h"
 #include "tests/server/running_server.h"
 #include "tests/server/shared_object.h"
 #include "tests/server/test_certificates.h"
@@ -40,19 +40,18 @@ class TestCaller {
   std::unique_ptr<grpc::ClientContext> Context() const;
 
   v1::CorankService::Stub& stub() const { return *stub_; }
-  v1::MemoryService::Stub& memory() const { return *memory_; }
+  const MemoryCalls& memory() const { return memory_; }
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
 
   grpc::Status Store(const std::string& name, int32_t value) const;
   /// The first element of a kept array.
   grpc::Status Fetch(const std::string& name, int32_t* value) const;
-  grpc::Status Register(const std::string& region, const std::string& key, const std::string& lease_id = "") const;
 
  private:
   const std::shared_ptr<grpc::Channel> channel_;
   const std::string token_;
   const std::unique_ptr<v1::CorankService::Stub> stub_;
-  const std::unique_ptr<v1::MemoryService::Stub> memory_;
+  const MemoryCalls memory_;
 };
 
 /// Credentials of a client that trusts `authority`, with its own certificate if given.

@@ -38,10 +38,7 @@ class SecurityCallsTest : public ::testing::Test {
           options.security.tokens_file = tokens_;
           return options;
         }()) {}
-  ~SecurityCallsTest() override {
-    EXPECT_TRUE(Eventually([this] { return server_.server().active_calls() == 0; }));
-    EXPECT_TRUE(Eventually([this] { return server_.server().host_pool().buffers_in_use() == 0; }));
-  }
+  ~SecurityCallsTest() override { ExpectAllFreed(server_.server()); }
 
   TestCaller As(const std::string& token) const { return TestCaller(Connect(server_.server().address()), token); }
   double Refused(absl::string_view reason) const { return RefusedSoFar(server_.server(), reason); }
@@ -183,9 +180,10 @@ TEST_F(SecurityCallsTest, APermissionIsForWhatItNames) {
   EXPECT_TRUE(Eventually([&] { return Refused("forbidden") == refused; })) << Refused("forbidden");
   EXPECT_TRUE(narrow.Sort().ok());
   EXPECT_TRUE(narrow.Info().ok());
-  EXPECT_EQ(narrow.Register("r", object.key()).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(narrow.memory().Register(object, "r").error_code(), grpc::StatusCode::PERMISSION_DENIED);
   const auto context = narrow.Context();
-  EXPECT_EQ(narrow.memory().OpenLease(context.get(), {})->Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(narrow.memory().stub().OpenLease(context.get(), {})->Finish().error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
 }
 
 TEST_F(SecurityCallsTest, KeptArraysOfATenantAreItsOwn) {
@@ -193,17 +191,10 @@ TEST_F(SecurityCallsTest, KeptArraysOfATenantAreItsOwn) {
   ASSERT_TRUE(left.Store("a", 1).ok());
   int32_t value = 0;
   EXPECT_EQ(right.Fetch("a", &value).error_code(), grpc::StatusCode::NOT_FOUND);
-  v1::ListArraysResponse list;
-  EXPECT_TRUE(right.memory().ListArrays(right.Context().get(), {}, &list).ok());
-  EXPECT_EQ(list.arrays_size(), 0);
-  v1::DeleteArrayRequest request;
-  request.set_name("a");
-  v1::DeleteArrayResponse response;
-  EXPECT_EQ(right.memory().DeleteArray(right.Context().get(), request, &response).error_code(),
-            grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(right.memory().List().arrays_size(), 0);
+  EXPECT_EQ(right.memory().Delete("a").error_code(), grpc::StatusCode::NOT_FOUND);
   v1::SortRequest sort;
-  sort.mutable_keys()->set_type(v1::ELEMENT_TYPE_INT32);
-  sort.mutable_keys()->mutable_stored()->set_name("a");
+  *sort.mutable_keys() = Kept("a");
   v1::SortResponse sorted;
   EXPECT_EQ(right.stub().Sort(right.Context().get(), sort, &sorted).error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_TRUE(left.stub().Sort(left.Context().get(), sort, &sorted).ok());
@@ -217,29 +208,23 @@ TEST_F(SecurityCallsTest, KeptArraysOfATenantAreItsOwn) {
 TEST_F(SecurityCallsTest, RegionsAndLeasesOfATenantAreItsOwn) {
   const TestCaller left = As("l-token"), right = As("r-token");
   const SharedObject object(4096);
-  ASSERT_TRUE(left.Register("r", object.key()).ok());
+  ASSERT_TRUE(left.memory().Register(object, "r").ok());
   v1::ListRegionsResponse list;
-  EXPECT_TRUE(right.memory().ListRegions(right.Context().get(), {}, &list).ok());
+  EXPECT_TRUE(right.memory().stub().ListRegions(right.Context().get(), {}, &list).ok());
   EXPECT_EQ(list.regions_size(), 0);
   v1::SortRequest sort;
-  sort.mutable_keys()->set_type(v1::ELEMENT_TYPE_INT32);
-  sort.mutable_keys()->set_count(4);
-  sort.mutable_keys()->mutable_shared_memory()->set_region("r");
+  *sort.mutable_keys() = InRegion(v1::ELEMENT_TYPE_INT32, 4, 0);
   v1::SortResponse sorted;
   EXPECT_EQ(right.stub().Sort(right.Context().get(), sort, &sorted).error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_TRUE(left.stub().Sort(left.Context().get(), sort, &sorted).ok());
-  v1::UnregisterRegionRequest request;
-  request.set_name("r");
-  v1::UnregisterRegionResponse response;
-  EXPECT_EQ(right.memory().UnregisterRegion(right.Context().get(), request, &response).error_code(),
-            grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(right.memory().Unregister("r").error_code(), grpc::StatusCode::NOT_FOUND);
   // The end of a lease unregisters its regions: nobody may attach a region to another tenant's lease.
   const auto context = left.Context();
-  const auto lease = left.memory().OpenLease(context.get(), {});
+  const auto lease = left.memory().stub().OpenLease(context.get(), {});
   v1::OpenLeaseResponse opened;
   ASSERT_TRUE(lease->Read(&opened));
-  EXPECT_FALSE(right.Register("s", object.key(), opened.lease_id()).ok());
-  EXPECT_TRUE(left.Register("s", object.key(), opened.lease_id()).ok());
+  EXPECT_FALSE(right.memory().Register(object, "s", 0, opened.lease_id()).ok());
+  EXPECT_TRUE(left.memory().Register(object, "s", 0, opened.lease_id()).ok());
   context->TryCancel();
   lease->Finish();
 }

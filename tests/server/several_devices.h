@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "kernels/engine/forwarding_engine.h"
 #include "server/run/engine_choice.h"
+#include "tests/server/running_server.h"
 
 namespace corank::testing {
 
@@ -99,6 +100,17 @@ class SwitchedEngine final : public ForwardingEngine {
  private:
   const std::shared_ptr<DeviceSwitch> device_;
 };
+
+/// CPU engines, `count` of them, that tests control by `devices`.
+inline std::vector<ChosenEngine> SwitchedEngines(int count, std::vector<std::shared_ptr<DeviceSwitch>>* devices) {
+  std::vector<ChosenEngine> engines;
+  for (int i = 0; i < count; ++i) {
+    devices->push_back(std::make_shared<DeviceSwitch>());
+    ChosenEngine& engine = engines.emplace_back(CpuEngine());
+    engine.engine = std::make_unique<SwitchedEngine>(std::move(engine.engine), devices->back());
+  }
+  return engines;
+}
 
 }  // namespace corank::testing
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "corank/v1/memory_service.grpc.pb.h"
 #include "server/run/rows_in_turn.h"
+#include "tests/server/memory_calls.h"
 #include "tests/server/messages.h"
 #include "tests/server/running_server.h"
 #include "tests/server/streamed_call.h"
@@ -24,13 +24,6 @@ namespace {
 
 using grpc::health::v1::HealthCheckResponse;
 using ::testing::ElementsAre;
-
-v1::Array Kept(const std::string& name) {
-  v1::Array array;
-  array.set_type(v1::ELEMENT_TYPE_INT32);
-  array.mutable_stored()->set_name(name);
-  return array;
-}
 
 std::vector<int32_t> Ramp(int count, int32_t first = 0) {
   std::vector<int32_t> values(static_cast<size_t>(count));
@@ -52,15 +45,8 @@ class SeveralDevicesTest : public ::testing::Test {
     options.queue.batch_requests = 1;   // otherwise a lane that starts before the others would take a burst
     options.arrays.max_bytes = 40'000;  // 10,000 elements on each device
     options.on_device_lost = [this] { all_lost_.Notify(); };
-    std::vector<ChosenEngine> engines;
-    for (int i = 0; i < devices; ++i) {
-      devices_.push_back(std::make_shared<DeviceSwitch>());
-      ChosenEngine engine = CpuEngine();
-      engine.engine = std::make_unique<SwitchedEngine>(std::move(engine.engine), devices_.back());
-      engines.push_back(std::move(engine));
-    }
-    running_ = std::make_unique<RunningServer>(options, std::move(engines));
-    memory_ = v1::MemoryService::NewStub(running_->channel());
+    running_ = std::make_unique<RunningServer>(options, SwitchedEngines(devices, &devices_));
+    memory_ = std::make_unique<MemoryCalls>(running_->channel());
   }
   const Server& server() const { return running_->server(); }
   DeviceSwitch& device(int i) { return *devices_[static_cast<size_t>(i)]; }
@@ -68,7 +54,7 @@ class SeveralDevicesTest : public ::testing::Test {
   Answer Sort(const v1::Array& keys, const std::string& keep_as = "") {
     v1::SortRequest request;
     *request.mutable_keys() = keys;
-    if (!keep_as.empty()) request.mutable_keys_destination()->mutable_stored()->set_name(keep_as);
+    if (!keep_as.empty()) *request.mutable_keys_destination() = KeptAs(keep_as);
     Answer answer;
     grpc::ClientContext context;
     answer.status = running_->stub().Sort(&context, request, &answer.response);
@@ -80,31 +66,12 @@ class SeveralDevicesTest : public ::testing::Test {
   }
 
   grpc::Status Store(const std::string& name, const std::vector<int32_t>& values) {
-    grpc::ClientContext context;
-    v1::StoreArrayResponse response;
-    const auto writer = memory_->StoreArray(&context, &response);
-    v1::StoreArrayRequest request;
-    request.mutable_header()->set_name(name);
-    *request.mutable_header()->mutable_array() =
-        Streamed(v1::ELEMENT_TYPE_INT32, static_cast<int64_t>(values.size()), 0);
-    writer->Write(request);
-    request.mutable_chunk()->set_data(values.data(), values.size() * 4);
-    writer->Write(request);
-    writer->WritesDone();
-    return writer->Finish();
+    return memory_->Store(name, Int32s(values));
   }
-  grpc::Status Fetch(const std::string& name, std::vector<int32_t>* values = nullptr) {
-    grpc::ClientContext context;
-    v1::FetchArrayRequest request;
-    request.set_name(name);
-    const auto reader = memory_->FetchArray(&context, request);
-    v1::FetchArrayResponse response;
-    while (reader->Read(&response)) {
-      const std::string& data = response.chunk().data();
-      const auto* const elements = reinterpret_cast<const int32_t*>(data.data());
-      if (values != nullptr) values->insert(values->end(), elements, elements + data.size() / 4);
-    }
-    return reader->Finish();
+  grpc::Status Fetch(const std::string& name, std::vector<int32_t>* values) { return memory_->Fetch(name, values); }
+  grpc::Status Fetch(const std::string& name) {
+    std::string bytes;
+    return memory_->Fetch(name, &bytes);
   }
 
   v1::GetServerInfoResponse Info() {
@@ -128,7 +95,7 @@ class SeveralDevicesTest : public ::testing::Test {
   absl::Notification all_lost_;
   std::vector<std::shared_ptr<DeviceSwitch>> devices_;
   std::unique_ptr<RunningServer> running_;
-  std::unique_ptr<v1::MemoryService::Stub> memory_;
+  std::unique_ptr<MemoryCalls> memory_;
 };
 
 TEST_F(SeveralDevicesTest, WorkGoesToAllAndABusyOneHoldsNothingBack) {

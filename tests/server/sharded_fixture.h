@@ -4,13 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "corank/v1/array.pb.h"
+#include "tests/server/messages.h"
 #include "tests/server/running_server.h"
 #include "tests/server/several_devices.h"
 #include "tests/server/shared_object.h"
@@ -27,13 +25,6 @@ inline std::vector<int32_t> Keys(int64_t count, uint32_t distinct = 1 << 30) {
   return keys;
 }
 
-template <typename T>
-std::vector<T> Elements(const v1::Array& array) {
-  std::vector<T> elements(array.inline_data().size() / sizeof(T));
-  if (!elements.empty()) std::memcpy(elements.data(), array.inline_data().data(), elements.size() * sizeof(T));
-  return elements;
-}
-
 class ShardedTest : public ::testing::Test {
  protected:
   void Start(int devices = 2, int devices_per_request = 0) {
@@ -43,14 +34,7 @@ class ShardedTest : public ::testing::Test {
     options.devices_per_request = devices_per_request;
     options.arrays.max_bytes = kept_bytes_;
     options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
-    std::vector<ChosenEngine> engines;
-    for (int i = 0; i < devices; ++i) {
-      devices_.push_back(std::make_shared<DeviceSwitch>());
-      ChosenEngine engine = CpuEngine();
-      engine.engine = std::make_unique<SwitchedEngine>(std::move(engine.engine), devices_.back());
-      engines.push_back(std::move(engine));
-    }
-    running_ = std::make_unique<RunningServer>(options, std::move(engines));
+    running_ = std::make_unique<RunningServer>(options, SwitchedEngines(devices, &devices_));
   }
   DeviceSwitch& device(int i) { return *devices_[static_cast<size_t>(i)]; }
   /// Requests of an operator that several devices have shared.

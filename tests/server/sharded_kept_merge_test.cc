@@ -40,7 +40,7 @@ class ShardedKeptMergeTest : public ShardedKeptTest {
   static v1::MergeRequest RequestOf(const Arrays& arrays) {
     v1::MergeRequest request;
     for (size_t i = 0; i < arrays.size(); ++i) *request.add_keys() = Kept(NameOf(i));
-    KeepAs("merged", request.mutable_keys_destination());
+    *request.mutable_keys_destination() = KeptAs("merged", /*sharded=*/true);
     return request;
   }
   grpc::Status Merge(const v1::MergeRequest& request, v1::MergeResponse* response = nullptr) {
@@ -107,7 +107,7 @@ TEST_P(MergesSharded, AsTheStableMergeOfTheWhole) {
           ASSERT_TRUE(Store("values-" + std::to_string(i), positions[i]).ok());
           *request.add_values() = Kept("values-" + std::to_string(i));
         }
-        KeepAs("merged-values", request.mutable_values_destination());
+        *request.mutable_values_destination() = KeptAs("merged-values", /*sharded=*/true);
         status = Merge(request, &response);
         ASSERT_TRUE(status.ok()) << status.error_message();
         EXPECT_TRUE(response.values().stored().sharded());
@@ -132,7 +132,7 @@ TEST_P(MergesSharded, FromAndIntoTheMessage) {
   EXPECT_TRUE(Fetched("merged") == expected.keys);
   EXPECT_TRUE(Elements<int32_t>(response.values()) == expected.positions) << "the values into the message";
   request.clear_keys_destination();
-  KeepAs("merged-values", request.mutable_values_destination());
+  *request.mutable_values_destination() = KeptAs("merged-values", /*sharded=*/true);
   ASSERT_TRUE(Merge(request, &response).ok());
   EXPECT_TRUE(Elements<int32_t>(response.keys()) == expected.keys);
   EXPECT_TRUE(Fetched("merged-values") == expected.positions) << "the values from the message";
@@ -153,20 +153,13 @@ TEST_P(MergesSharded, WithSharedMemoryEvenWhereTheResultLiesOnAnInput) {
   Start(GetParam(), 0, kPlenty);
   constexpr int64_t kBytes = 1 << 16;
   SharedObject object(kBytes);
-  v1::RegisterSharedMemoryRequest registration;
-  registration.set_name("r");
-  registration.set_key(object.key());
-  registration.set_size_bytes(kBytes);
-  grpc::ClientContext context;
-  v1::RegisterSharedMemoryResponse registered;
-  ASSERT_TRUE(memory_->RegisterSharedMemory(&context, registration, &registered).ok());
+  ASSERT_TRUE(memory_->Register(object).ok());
   const Arrays arrays = SortedArrays({3000, 2000}, 100);
   StoreAll(arrays);
   std::copy(arrays[1].begin(), arrays[1].end(), object.As<int32_t>());
   v1::MergeRequest request = RequestOf(arrays);
-  request.mutable_keys(1)->set_count(2000);
-  request.mutable_keys(1)->mutable_shared_memory()->set_region("r");
-  request.mutable_keys_destination()->mutable_shared_memory()->set_region("r");
+  *request.mutable_keys(1) = InRegion(v1::ELEMENT_TYPE_INT32, 2000, 0);
+  *request.mutable_keys_destination() = ToRegion(0);
   const grpc::Status status = Merge(request);
   ASSERT_TRUE(status.ok()) << status.error_message();
   const std::vector<int32_t> expected = Expected(arrays, /*down=*/false).keys;
@@ -178,12 +171,12 @@ TEST_P(MergesSharded, InPlaceOfOneOfTheArrays) {
   const Arrays arrays = SortedArrays({4001, 500}, 60);
   StoreAll(arrays);
   v1::MergeRequest request = RequestOf(arrays);
-  KeepAs(NameOf(1), request.mutable_keys_destination());
+  *request.mutable_keys_destination() = KeptAs(NameOf(1), /*sharded=*/true);
   ASSERT_TRUE(Merge(request).ok());
   EXPECT_TRUE(Fetched(NameOf(1)) == Expected(arrays, /*down=*/false).keys);
-  EXPECT_EQ(List().arrays_size(), 2);
-  EXPECT_TRUE(Delete(NameOf(0)).ok()) << "the lane let go of it before it answered";
-  EXPECT_TRUE(Delete(NameOf(1)).ok());
+  EXPECT_EQ(memory_->List().arrays_size(), 2);
+  EXPECT_TRUE(memory_->Delete(NameOf(0)).ok()) << "the lane let go of it before it answered";
+  EXPECT_TRUE(memory_->Delete(NameOf(1)).ok());
   EXPECT_EQ(used_bytes(), 0);
 }
 
@@ -203,7 +196,7 @@ TEST_P(MergesSharded, NamesTheElementThatIsOutOfOrderAsForWholeArrays) {
     EXPECT_EQ(status.error_message(), expected.error_message());
     EXPECT_THAT(status.error_message(), HasSubstr("keys[1]"));
   }
-  EXPECT_EQ(List().arrays_size(), 3) << "no result is kept";
+  EXPECT_EQ(memory_->List().arrays_size(), 3) << "no result is kept";
 }
 
 TEST_P(MergesSharded, PermutesUncheckedArrays) {
@@ -230,10 +223,10 @@ TEST_F(ShardedKeptMergeTest, MergesAllThatTheDevicesHoldTogether) {
   ASSERT_TRUE(Merge(RequestOf(arrays)).ok());
   EXPECT_TRUE(Fetched("merged") == Expected(arrays, /*down=*/false).keys);
   v1::MergeRequest again = RequestOf(arrays);
-  KeepAs("again", again.mutable_keys_destination());
+  *again.mutable_keys_destination() = KeptAs("again", /*sharded=*/true);
   const grpc::Status full = Merge(again);
   EXPECT_EQ(full.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << full.error_message();
-  for (const std::string& name : {NameOf(0), NameOf(1), std::string("merged")}) EXPECT_TRUE(Delete(name).ok());
+  for (const std::string& name : {NameOf(0), NameOf(1), std::string("merged")}) EXPECT_TRUE(memory_->Delete(name).ok());
   EXPECT_EQ(used_bytes(), 0);
 }
 
@@ -280,7 +273,7 @@ TEST_F(ShardedKeptMergeTest, AnyOtherUseIsRefusedWithAdvice) {
   while (stream->Read(&response)) {
   }
   ExpectRefused(stream->Finish(), "keys[0].stored");
-  EXPECT_EQ(List().arrays_size(), 3) << "no result is kept";
+  EXPECT_EQ(memory_->List().arrays_size(), 3) << "no result is kept";
 }
 
 TEST_F(ShardedKeptMergeTest, HoldsItsArraysUntilItEndsAndKeepsNothingOnceCancelled) {
@@ -291,12 +284,12 @@ TEST_F(ShardedKeptMergeTest, HoldsItsArraysUntilItEndsAndKeepsNothingOnceCancell
   device(2).Hold();
   std::future<grpc::Status> merge = MergeLater(RequestOf(arrays));
   EXPECT_TRUE(Eventually([this] { return device(2).held() == 1; }));
-  EXPECT_EQ(Delete(NameOf(0)).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_EQ(Delete("merged").error_code(), grpc::StatusCode::NOT_FOUND) << "not yet";
+  EXPECT_EQ(memory_->Delete(NameOf(0)).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(memory_->Delete("merged").error_code(), grpc::StatusCode::NOT_FOUND) << "not yet";
   EXPECT_EQ(used_bytes(), 2 * of_arrays) << "the result's memory is taken";
   device(2).Release();
   EXPECT_TRUE(merge.get().ok());
-  EXPECT_TRUE(Delete("merged").ok());
+  EXPECT_TRUE(memory_->Delete("merged").ok());
   device(1).Hold();
   grpc::ClientContext context;
   merge = std::async(std::launch::async, [&] {
@@ -309,7 +302,7 @@ TEST_F(ShardedKeptMergeTest, HoldsItsArraysUntilItEndsAndKeepsNothingOnceCancell
   AwaitCancel();
   device(1).Release();
   EXPECT_TRUE(Eventually([&] { return used_bytes() == of_arrays; }));
-  EXPECT_EQ(List().arrays_size(), 2);
+  EXPECT_EQ(memory_->List().arrays_size(), 2);
 }
 
 TEST_F(ShardedKeptMergeTest, FailsWithADeviceThatIsLostAndTheOthersServeOn) {

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 v1::SortRequest SortOf(const std::string& name, const std::string& result) {
   v1::SortRequest request;
   *request.mutable_keys() = Kept(name);
-  KeepAs(result, request.mutable_keys_destination());
+  *request.mutable_keys_destination() = KeptAs(result, /*sharded=*/true);
   return request;
 }
 
@@ -38,7 +38,7 @@ TEST_F(ShardedKeptTest, AnArrayThatFitsNoDeviceFitsAllTogether) {
   EXPECT_EQ(arrays().used_bytes(0), 8334 * 4);
   EXPECT_EQ(arrays().used_bytes(1), 8333 * 4);
   EXPECT_EQ(arrays().used_bytes(2), 8333 * 4);
-  const v1::ListArraysResponse list = List();
+  const v1::ListArraysResponse list = memory_->List();
   ASSERT_EQ(list.arrays_size(), 1);
   EXPECT_EQ(list.arrays(0).shards(), 3U);
   EXPECT_EQ(list.used_bytes(), 100'000);
@@ -46,7 +46,7 @@ TEST_F(ShardedKeptTest, AnArrayThatFitsNoDeviceFitsAllTogether) {
   EXPECT_EQ(full.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << full.error_message();
   EXPECT_EQ(arrays().used_bytes(), 100'000) << "what it had reserved";
   EXPECT_EQ(Store("more", Keys(30'001)).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_TRUE(Delete("keys").ok());
+  EXPECT_TRUE(memory_->Delete("keys").ok());
   EXPECT_EQ(arrays().used_bytes(), 0);
 }
 
@@ -63,11 +63,11 @@ TEST_F(ShardedKeptTest, EveryLengthComesBackAsItWasStored) {
       for (size_t i = 0; i < records.size(); ++i) records[i] = static_cast<char>(i * 7);
       ASSERT_TRUE(Store("records", Records(3, records)).ok());
       std::string fetched;
-      ASSERT_TRUE(Fetch("records", &fetched).ok());
+      ASSERT_TRUE(memory_->Fetch("records", &fetched).ok());
       EXPECT_TRUE(fetched == records) << devices << ", " << count;
     }
-    EXPECT_TRUE(Delete("ints").ok());
-    EXPECT_TRUE(Delete("records").ok());
+    EXPECT_TRUE(memory_->Delete("ints").ok());
+    EXPECT_TRUE(memory_->Delete("records").ok());
     EXPECT_EQ(arrays().used_bytes(), 0);
   }
 }
@@ -121,7 +121,7 @@ TEST_P(SortsSharded, AsTheStableSortOfTheWhole) {
           EXPECT_EQ(response.stats().devices(), GetParam());
           EXPECT_TRUE(Fetched("sorted") == first_keys) << count << ", " << distinct << ", " << limit;
           *request.mutable_values() = Kept("values");
-          KeepAs("sorted-values", request.mutable_values_destination());
+          *request.mutable_values_destination() = KeptAs("sorted-values", /*sharded=*/true);
           status = Sort(request);
           ASSERT_TRUE(status.ok()) << status.error_message();
           EXPECT_TRUE(Fetched("sorted") == first_keys) << count << ", " << distinct << ", " << limit;
@@ -129,7 +129,7 @@ TEST_P(SortsSharded, AsTheStableSortOfTheWhole) {
           request.clear_values();
           request.clear_values_destination();
           request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
-          KeepAs("indices", request.mutable_indices_destination());
+          *request.mutable_indices_destination() = KeptAs("indices", /*sharded=*/true);
           status = Sort(request);
           ASSERT_TRUE(status.ok()) << status.error_message();
           EXPECT_TRUE(Fetched("sorted") == first_keys) << count << ", " << distinct << ", " << limit;
@@ -154,17 +154,17 @@ TEST_P(SortsSharded, FromAndIntoTheMessage) {
   }
   v1::SortRequest request;
   *request.mutable_keys() = Int32s(keys);
-  KeepAs("sorted", request.mutable_keys_destination());
+  *request.mutable_keys_destination() = KeptAs("sorted", /*sharded=*/true);
   *request.mutable_values() = Int32s(values);
   v1::SortResponse response;
   ASSERT_TRUE(Sort(request, &response).ok());
   EXPECT_TRUE(Elements<int32_t>(response.values()) == moved) << "the values into the message";
   EXPECT_TRUE(Fetched("sorted") == sorted);
-  EXPECT_EQ(List().arrays(0).shards(), static_cast<uint32_t>(GetParam()));
+  EXPECT_EQ(memory_->List().arrays(0).shards(), static_cast<uint32_t>(GetParam()));
   ASSERT_TRUE(Store("keys", keys).ok());
   *request.mutable_keys() = Kept("keys");
   request.clear_keys_destination();
-  KeepAs("moved", request.mutable_values_destination());
+  *request.mutable_values_destination() = KeptAs("moved", /*sharded=*/true);
   ASSERT_TRUE(Sort(request, &response).ok());
   EXPECT_TRUE(Elements<int32_t>(response.keys()) == sorted);
   EXPECT_TRUE(Fetched("moved") == moved) << "the values from the message";
@@ -183,8 +183,8 @@ TEST_P(SortsSharded, InPlaceOfTheArrayItself) {
   ASSERT_TRUE(Sort(SortOf("keys", "keys")).ok());
   std::sort(keys.begin(), keys.end());
   EXPECT_TRUE(Fetched("keys") == keys);
-  EXPECT_EQ(List().arrays_size(), 1);
-  EXPECT_TRUE(Delete("keys").ok()) << "the lane let go of it before it answered";
+  EXPECT_EQ(memory_->List().arrays_size(), 1);
+  EXPECT_TRUE(memory_->Delete("keys").ok()) << "the lane let go of it before it answered";
   EXPECT_EQ(arrays().used_bytes(), 0);
 }
 
@@ -199,8 +199,8 @@ TEST_F(ShardedKeptTest, SortsAllThatTheDevicesHoldTogether) {
   EXPECT_TRUE(Fetched("sorted") == keys);
   const grpc::Status full = Sort(SortOf("keys", "again"));
   EXPECT_EQ(full.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << full.error_message();
-  EXPECT_TRUE(Delete("keys").ok());
-  EXPECT_TRUE(Delete("sorted").ok());
+  EXPECT_TRUE(memory_->Delete("keys").ok());
+  EXPECT_TRUE(memory_->Delete("sorted").ok());
   EXPECT_EQ(arrays().used_bytes(), 0);
 }
 
@@ -232,9 +232,9 @@ TEST_F(ShardedKeptTest, AnyOtherUseIsRefusedWithAdvice) {
   while (stream->Read(&response)) {
   }
   ExpectRefused(stream->Finish(), "keys.stored");
-  EXPECT_EQ(List().arrays_size(), 2) << "no result is kept";
-  EXPECT_TRUE(Delete("sharded").ok());
-  EXPECT_TRUE(Delete("whole").ok());
+  EXPECT_EQ(memory_->List().arrays_size(), 2) << "no result is kept";
+  EXPECT_TRUE(memory_->Delete("sharded").ok());
+  EXPECT_TRUE(memory_->Delete("whole").ok());
   EXPECT_EQ(arrays().used_bytes(), 0);
 }
 
@@ -245,13 +245,13 @@ TEST_F(ShardedKeptTest, IsInUseWhileASortRuns) {
   device(2).Hold();
   std::future<grpc::Status> sort = SortLater(SortOf("keys", "sorted"));
   EXPECT_TRUE(Eventually([this] { return device(2).held() == 1; }));
-  EXPECT_EQ(Delete("keys").error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_EQ(Delete("sorted").error_code(), grpc::StatusCode::NOT_FOUND) << "not yet";
+  EXPECT_EQ(memory_->Delete("keys").error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(memory_->Delete("sorted").error_code(), grpc::StatusCode::NOT_FOUND) << "not yet";
   EXPECT_EQ(arrays().used_bytes(), 2 * of_keys) << "the result's memory is taken";
   device(2).Release();
   EXPECT_TRUE(sort.get().ok());
-  EXPECT_TRUE(Delete("keys").ok());
-  EXPECT_TRUE(Delete("sorted").ok());
+  EXPECT_TRUE(memory_->Delete("keys").ok());
+  EXPECT_TRUE(memory_->Delete("sorted").ok());
   EXPECT_EQ(arrays().used_bytes(), 0);
 }
 
@@ -271,8 +271,8 @@ TEST_F(ShardedKeptTest, ACancelledSortKeepsNothing) {
   AwaitCancel();
   device(1).Release();
   EXPECT_TRUE(Eventually([&] { return arrays().used_bytes() == of_keys; }));
-  EXPECT_EQ(List().arrays_size(), 1);
-  EXPECT_TRUE(Eventually([&] { return Delete("keys").ok(); })) << "nothing uses it any more";
+  EXPECT_EQ(memory_->List().arrays_size(), 1);
+  EXPECT_TRUE(Eventually([&] { return memory_->Delete("keys").ok(); })) << "nothing uses it any more";
   EXPECT_EQ(arrays().used_bytes(), 0);
 }
 
@@ -287,9 +287,9 @@ TEST_F(ShardedKeptTest, GoesWithAnyOfItsDevicesAndTheOthersServeOn) {
   const grpc::Status status = sort.get();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
   std::string bytes;
-  EXPECT_TRUE(Eventually([&] { return Fetch("keys", &bytes).error_code() == grpc::StatusCode::NOT_FOUND; }));
+  EXPECT_TRUE(Eventually([&] { return memory_->Fetch("keys", &bytes).error_code() == grpc::StatusCode::NOT_FOUND; }));
   EXPECT_TRUE(Eventually([this] { return arrays().used_bytes() == 0; })) << "on the others too";
-  EXPECT_EQ(List().arrays_size(), 0);
+  EXPECT_EQ(memory_->List().arrays_size(), 0);
   v1::StoredArray stored;
   std::vector<int32_t> keys = Keys(5000);
   ASSERT_TRUE(Store("keys", Int32s(keys), true, &stored).ok());
@@ -305,7 +305,7 @@ TEST_F(ShardedKeptTest, AnUploadThatEndsEarlyKeepsNothing) {
   Start();
   grpc::ClientContext context;
   v1::StoreArrayResponse response;
-  const auto writer = memory_->StoreArray(&context, &response);
+  const auto writer = memory_->stub().StoreArray(&context, &response);
   v1::StoreArrayRequest request;
   request.mutable_header()->set_name("keys");
   request.mutable_header()->set_sharded(true);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "corank/v1/memory_service.grpc.pb.h"
+#include "tests/server/memory_calls.h"
 #include "tests/server/messages.h"
 #include "tests/server/sharded_fixture.h"
 
@@ -142,23 +142,12 @@ TEST_F(ShardedMergeTest, ReadsAndWritesSharedMemoryWhereTheResultIsApart) {
   Start(2);
   constexpr int64_t kBytes = 1 << 20, kHalf = kBytes / 2;
   SharedObject object(kBytes);
-  v1::RegisterSharedMemoryRequest registration;
-  registration.set_name("r");
-  registration.set_key(object.key());
-  registration.set_size_bytes(kBytes);
-  grpc::ClientContext context;
-  v1::RegisterSharedMemoryResponse registered;
-  ASSERT_TRUE(
-      v1::MemoryService::NewStub(running_->channel())->RegisterSharedMemory(&context, registration, &registered).ok());
+  ASSERT_TRUE(MemoryCalls(running_->channel()).Register(object).ok());
   const Arrays arrays = MakeArrays({3000, 2000}, 100);
   v1::MergeRequest request;
   int64_t offset = 0;
   for (const std::vector<int32_t>& array : arrays) {
-    v1::Array& keys = *request.add_keys();
-    keys.set_type(v1::ELEMENT_TYPE_INT32);
-    keys.set_count(static_cast<int64_t>(array.size()));
-    keys.mutable_shared_memory()->set_region("r");
-    keys.mutable_shared_memory()->set_offset_bytes(offset);
+    *request.add_keys() = InRegion(v1::ELEMENT_TYPE_INT32, static_cast<int64_t>(array.size()), offset);
     offset += static_cast<int64_t>(array.size() * sizeof(int32_t));
   }
   std::vector<int32_t> inputs = arrays[0];
@@ -166,14 +155,13 @@ TEST_F(ShardedMergeTest, ReadsAndWritesSharedMemoryWhereTheResultIsApart) {
   std::vector<int32_t> expected = inputs;
   std::sort(expected.begin(), expected.end());
   std::copy(inputs.begin(), inputs.end(), object.As<int32_t>());
-  request.mutable_keys_destination()->mutable_shared_memory()->set_region("r");
   const auto merged_at = [&](int64_t at) {
     return std::vector<int32_t>(object.As<int32_t>(at), object.As<int32_t>(at) + expected.size());
   };
-  request.mutable_keys_destination()->mutable_shared_memory()->set_offset_bytes(kHalf);
+  *request.mutable_keys_destination() = ToRegion(kHalf);
   EXPECT_EQ(MergeOn(2, request).devices(), 2);
   EXPECT_TRUE(merged_at(kHalf) == expected);
-  request.mutable_keys_destination()->mutable_shared_memory()->set_offset_bytes(0);
+  *request.mutable_keys_destination() = ToRegion(0);
   for (int i = 0; i < 50; ++i) {  // at times a device is busy with the last one
     std::copy(inputs.begin(), inputs.end(), object.As<int32_t>());
     ASSERT_EQ(Merge(request).devices(), 1) << "the result lies where an input is";

@@ -35,6 +35,8 @@ class SharedObject {
   SharedObject& operator=(const SharedObject&) = delete;
 
   const std::string& key() const { return key_; }
+  /// When it was made.
+  int64_t size_bytes() const { return static_cast<int64_t>(bytes_); }
   template <typename T>
   T* As(int64_t offset_bytes = 0) {
     return reinterpret_cast<T*>(static_cast<char*>(data_) + offset_bytes);

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "corank/v1/memory_service.grpc.pb.h"
+#include "tests/server/memory_calls.h"
 #include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
 #include "tests/server/shared_object.h"
@@ -41,34 +41,8 @@ Server::Options PiecesOptions(int64_t max_device_bytes) {
 // The parameter is the device memory for one request.
 class SharedPiecesTest : public ::testing::TestWithParam<int64_t> {
  protected:
-  SharedPiecesTest() { Register("r", 0); }
+  SharedPiecesTest() { EXPECT_TRUE(memory_.Register(object_).ok()); }
 
-  // Registers the object from this offset on.
-  void Register(const std::string& name, int64_t offset_bytes) {
-    v1::RegisterSharedMemoryRequest request;
-    request.set_name(name);
-    request.set_key(object_.key());
-    request.set_offset_bytes(offset_bytes);
-    request.set_size_bytes(kRegionBytes - offset_bytes);
-    grpc::ClientContext context;
-    v1::RegisterSharedMemoryResponse response;
-    EXPECT_TRUE(v1::MemoryService::NewStub(server_.channel())->RegisterSharedMemory(&context, request, &response).ok());
-  }
-
-  static v1::Array At(v1::ElementType type, int64_t count, int64_t offset_bytes) {
-    v1::Array array;
-    array.set_type(type);
-    array.set_count(count);
-    array.mutable_shared_memory()->set_region("r");
-    array.mutable_shared_memory()->set_offset_bytes(offset_bytes);
-    return array;
-  }
-  static v1::Destination To(int64_t offset_bytes) {
-    v1::Destination destination;
-    destination.mutable_shared_memory()->set_region("r");
-    destination.mutable_shared_memory()->set_offset_bytes(offset_bytes);
-    return destination;
-  }
   template <typename T>
   std::vector<T> Read(int64_t offset_bytes, size_t count) {
     return std::vector<T>(object_.As<T>(offset_bytes), object_.As<T>(offset_bytes) + count);
@@ -95,6 +69,7 @@ class SharedPiecesTest : public ::testing::TestWithParam<int64_t> {
 
   SharedObject object_{kRegionBytes};
   RunningServer server_{PiecesOptions(GetParam()), ReachEngine()};
+  const MemoryCalls memory_{server_.channel()};
   std::mt19937 random_{11};
 };
 
@@ -111,11 +86,11 @@ TEST_P(SharedPiecesTest, SortWithValuesIsStable) {
   for (size_t i = 0; i < kCount; ++i) expected[i] = {keys[i], values[i]};
   std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   v1::SortRequest request;
-  *request.mutable_keys() = At(v1::ELEMENT_TYPE_UINT32, kCount, 0);
-  *request.mutable_values() = At(v1::ELEMENT_TYPE_UINT32, kCount, int64_t{1} << 20);
+  *request.mutable_keys() = InRegion(v1::ELEMENT_TYPE_UINT32, kCount, 0);
+  *request.mutable_values() = InRegion(v1::ELEMENT_TYPE_UINT32, kCount, int64_t{1} << 20);
   request.set_order(v1::SORT_ORDER_DESCENDING);
-  *request.mutable_keys_destination() = To(0);  // in place
-  *request.mutable_values_destination() = To(kHalf);
+  *request.mutable_keys_destination() = ToRegion(0);  // in place
+  *request.mutable_values_destination() = ToRegion(kHalf);
   const v1::SortResponse response = Run(request);
   for (size_t i = 0; i < kCount; ++i) {
     ASSERT_EQ(keys[i], expected[i].first) << i;
@@ -130,8 +105,8 @@ TEST_P(SharedPiecesTest, TheNextSortTakesTheBuffersOfTheLast) {
   const RunBuffers& buffers = server_.server().run_buffers();
   MakeTies(100003);
   v1::SortRequest request;
-  *request.mutable_keys() = At(v1::ELEMENT_TYPE_UINT32, 100003, 0);
-  *request.mutable_keys_destination() = To(kHalf);
+  *request.mutable_keys() = InRegion(v1::ELEMENT_TYPE_UINT32, 100003, 0);
+  *request.mutable_keys_destination() = ToRegion(kHalf);
   Run(request);
   EXPECT_TRUE(Eventually([&buffers] { return buffers.bytes_in_use() == 0; }));
   const int64_t allocated = buffers.allocations();
@@ -149,13 +124,13 @@ TEST_P(SharedPiecesTest, IndicesAndFirstRowsAreThoseOfTheWholeArray) {
       SCOPED_TRACE(::testing::Message() << "output=" << output << " limit=" << limit);
       std::memset(object_.As<char>(kHalf), 0xEE, kHalf);
       v1::SortRequest request;
-      *request.mutable_keys() = At(v1::ELEMENT_TYPE_UINT32, kCount, 0);
+      *request.mutable_keys() = InRegion(v1::ELEMENT_TYPE_UINT32, kCount, 0);
       request.set_output(output);
       if (limit >= 0) request.set_limit(limit);
       const size_t count = limit >= 0 ? static_cast<size_t>(limit) : kCount;
-      *request.mutable_indices_destination() = To(kHalf);
+      *request.mutable_indices_destination() = ToRegion(kHalf);
       constexpr int64_t kKeysOut = kHalf + (int64_t{1} << 20);
-      if (output == v1::SORT_OUTPUT_KEYS_AND_INDICES) *request.mutable_keys_destination() = To(kKeysOut);
+      if (output == v1::SORT_OUTPUT_KEYS_AND_INDICES) *request.mutable_keys_destination() = ToRegion(kKeysOut);
       const v1::SortResponse response = Run(request);
       EXPECT_EQ(Read<uint32_t>(kHalf, count), std::vector<uint32_t>(order.begin(), order.begin() + count));
       EXPECT_EQ(object_.As<uint32_t>(kHalf)[count], 0xEEEEEEEE) << "behind the last one";
@@ -178,7 +153,7 @@ TEST_P(SharedPiecesTest, ResultsMayGoIntoTheResponse) {
   for (const int64_t limit : {int64_t{10}, int64_t{4096}, int64_t{4097}, int64_t{-1}}) {
     SCOPED_TRACE(limit);
     v1::SortRequest request;
-    *request.mutable_keys() = At(v1::ELEMENT_TYPE_UINT32, kCount, 0);
+    *request.mutable_keys() = InRegion(v1::ELEMENT_TYPE_UINT32, kCount, 0);
     request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
     if (limit >= 0) request.set_limit(limit);
     const v1::SortResponse response = Run(request);
@@ -208,8 +183,8 @@ TEST_P(SharedPiecesTest, SmallArraysOfASortMayTravelInMessages) {
   v1::SortRequest request;
   request.mutable_keys()->set_type(v1::ELEMENT_TYPE_UINT8);
   request.mutable_keys()->set_inline_data(keys);
-  *request.mutable_values() = At(v1::ELEMENT_TYPE_UINT64, kCount, 0);
-  *request.mutable_values_destination() = To(kHalf);
+  *request.mutable_values() = InRegion(v1::ELEMENT_TYPE_UINT64, kCount, 0);
+  *request.mutable_values_destination() = ToRegion(kHalf);
   const v1::SortResponse response = Run(request);
   ASSERT_EQ(response.keys().inline_data().size(), kCount);
   for (size_t i = 0; i < kCount; ++i) {
@@ -224,9 +199,9 @@ TEST_P(SharedPiecesTest, IndicesMayTakeThePlaceOfTheKeys) {
   constexpr size_t kCount = 100003;
   const std::vector<uint32_t> order = StableOrderOf(MakeTies(kCount));
   v1::SortRequest request;
-  *request.mutable_keys() = At(v1::ELEMENT_TYPE_UINT32, kCount, 0);
+  *request.mutable_keys() = InRegion(v1::ELEMENT_TYPE_UINT32, kCount, 0);
   request.set_output(v1::SORT_OUTPUT_INDICES);
-  *request.mutable_indices_destination() = To(0);
+  *request.mutable_indices_destination() = ToRegion(0);
   Run(request);
   EXPECT_EQ(Read<uint32_t>(0, kCount), order);
 }
@@ -240,8 +215,8 @@ TEST_P(SharedPiecesTest, EveryBitOfAFloatComesBack) {
   }
   std::memcpy(object_.As<void>(), keys.data(), kCount * sizeof(double));
   v1::SortRequest request;
-  *request.mutable_keys() = At(v1::ELEMENT_TYPE_FLOAT64, kCount, 0);
-  *request.mutable_keys_destination() = To(kHalf);
+  *request.mutable_keys() = InRegion(v1::ELEMENT_TYPE_FLOAT64, kCount, 0);
+  *request.mutable_keys_destination() = ToRegion(kHalf);
   Run(request);
   std::stable_sort(keys.begin(), keys.end(),
                    [](double a, double b) { return std::isnan(a) ? false : std::isnan(b) || a < b; });
@@ -262,9 +237,9 @@ TEST_P(SharedPiecesTest, MergeIsStableAndTakesUnevenInputs) {
     std::sort(keys.begin(), keys.end());
     std::copy(keys.begin(), keys.end(), object_.As<int16_t>(offset));
     uint32_t* const values = object_.As<uint32_t>(int64_t{1} << 20) + next;
-    *request.add_keys() = At(v1::ELEMENT_TYPE_INT16, static_cast<int64_t>(count), offset);
+    *request.add_keys() = InRegion(v1::ELEMENT_TYPE_INT16, static_cast<int64_t>(count), offset);
     *request.add_values() =
-        At(v1::ELEMENT_TYPE_UINT32, static_cast<int64_t>(count), (int64_t{1} << 20) + int64_t{next} * 4);
+        InRegion(v1::ELEMENT_TYPE_UINT32, static_cast<int64_t>(count), (int64_t{1} << 20) + int64_t{next} * 4);
     for (size_t i = 0; i < count; ++i) {
       values[i] = next;
       expected.emplace_back(keys[i], next++);
@@ -272,8 +247,8 @@ TEST_P(SharedPiecesTest, MergeIsStableAndTakesUnevenInputs) {
     offset += static_cast<int64_t>(count * sizeof(int16_t));
   }
   std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  *request.mutable_keys_destination() = To(kHalf);
-  *request.mutable_values_destination() = To(kHalf + (int64_t{1} << 20));
+  *request.mutable_keys_destination() = ToRegion(kHalf);
+  *request.mutable_values_destination() = ToRegion(kHalf + (int64_t{1} << 20));
   const v1::MergeResponse response = Run(request);
   for (size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(object_.As<int16_t>(kHalf)[i], expected[i].first) << i;
@@ -303,7 +278,7 @@ TEST_P(SharedPiecesTest, SmallArraysOfAMergeMayTravelInMessages) {
         request.mutable_keys()->rbegin()->set_inline_data(keys.data(), 4 * count);
       } else {
         std::copy(keys.begin(), keys.end(), object_.As<uint32_t>() + first);
-        *request.add_keys() = At(v1::ELEMENT_TYPE_UINT32, static_cast<int64_t>(count), 4 * first);
+        *request.add_keys() = InRegion(v1::ELEMENT_TYPE_UINT32, static_cast<int64_t>(count), 4 * first);
       }
       constexpr int64_t kValues = int64_t{1} << 20;
       uint64_t* const values = object_.As<uint64_t>(kValues) + first;
@@ -316,12 +291,12 @@ TEST_P(SharedPiecesTest, SmallArraysOfAMergeMayTravelInMessages) {
         request.add_values()->set_type(v1::ELEMENT_TYPE_UINT64);
         request.mutable_values()->rbegin()->set_inline_data(values, 8 * count);
       } else {
-        *request.add_values() = At(v1::ELEMENT_TYPE_UINT64, static_cast<int64_t>(count), kValues + 8 * first);
+        *request.add_values() = InRegion(v1::ELEMENT_TYPE_UINT64, static_cast<int64_t>(count), kValues + 8 * first);
       }
     }
     std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     // With values, the keys return in the message.
-    (have_values ? *request.mutable_values_destination() : *request.mutable_keys_destination()) = To(kHalf);
+    (have_values ? *request.mutable_values_destination() : *request.mutable_keys_destination()) = ToRegion(kHalf);
     const v1::MergeResponse response = Run(request);
     EXPECT_EQ(response.stats().out_of_core(), GetParam() < (have_values ? 1800000 : 600000));
     std::vector<uint32_t> merged(expected.size());
@@ -348,21 +323,21 @@ TEST_P(SharedPiecesTest, OutOfCoreIsWhatHasMoreBytesThanHalfOfTheDeviceMemory) {
     const bool is_out = 8 * rows > GetParam() / 2;
     std::fill_n(object_.As<uint32_t>(), 2 * rows, 7);
     v1::SortRequest sort;
-    *sort.mutable_keys() = At(v1::ELEMENT_TYPE_UINT32, rows, 0);
-    *sort.mutable_values() = At(v1::ELEMENT_TYPE_UINT32, rows, 4 * rows);
-    *sort.mutable_keys_destination() = To(kHalf);
-    *sort.mutable_values_destination() = To(kHalf + 4 * rows);
+    *sort.mutable_keys() = InRegion(v1::ELEMENT_TYPE_UINT32, rows, 0);
+    *sort.mutable_values() = InRegion(v1::ELEMENT_TYPE_UINT32, rows, 4 * rows);
+    *sort.mutable_keys_destination() = ToRegion(kHalf);
+    *sort.mutable_values_destination() = ToRegion(kHalf + 4 * rows);
     EXPECT_EQ(Run(sort).stats().out_of_core(), is_out);
     v1::SortRequest argsort;  // indices count like values
     *argsort.mutable_keys() = sort.keys();
     argsort.set_output(v1::SORT_OUTPUT_INDICES);
-    *argsort.mutable_indices_destination() = To(kHalf);
+    *argsort.mutable_indices_destination() = ToRegion(kHalf);
     EXPECT_EQ(Run(argsort).stats().out_of_core(), is_out);
     v1::MergeRequest merge;
     for (const int64_t first : {int64_t{0}, rows / 2}) {
       const int64_t count = first == 0 ? rows / 2 : rows - first;
-      *merge.add_keys() = At(v1::ELEMENT_TYPE_UINT32, count, 4 * first);
-      *merge.add_values() = At(v1::ELEMENT_TYPE_UINT32, count, 4 * (rows + first));
+      *merge.add_keys() = InRegion(v1::ELEMENT_TYPE_UINT32, count, 4 * first);
+      *merge.add_values() = InRegion(v1::ELEMENT_TYPE_UINT32, count, 4 * (rows + first));
     }
     *merge.mutable_keys_destination() = sort.keys_destination();
     *merge.mutable_values_destination() = sort.values_destination();
@@ -374,9 +349,9 @@ TEST_P(SharedPiecesTest, UnsortedInputsAreNamedWhereverTheyAre) {
   constexpr int64_t kCount = 60000;
   int32_t* const keys = object_.As<int32_t>();
   v1::MergeRequest request;
-  *request.add_keys() = At(v1::ELEMENT_TYPE_INT32, kCount, 0);
-  *request.add_keys() = At(v1::ELEMENT_TYPE_INT32, kCount, kCount * 4);
-  *request.mutable_keys_destination() = To(kHalf);
+  *request.add_keys() = InRegion(v1::ELEMENT_TYPE_INT32, kCount, 0);
+  *request.add_keys() = InRegion(v1::ELEMENT_TYPE_INT32, kCount, kCount * 4);
+  *request.mutable_keys_destination() = ToRegion(kHalf);
   for (const int64_t wrong : {int64_t{1}, int64_t{29999}, int64_t{30000}, kCount - 1, kCount + 7}) {
     for (int64_t i = 0; i < 2 * kCount; ++i) keys[i] = static_cast<int32_t>(i % kCount);
     keys[wrong] = -5;
@@ -401,9 +376,9 @@ TEST_P(SharedPiecesTest, AMergeOntoItsOwnInputsIsRight) {
   int32_t* const keys = object_.As<int32_t>();
   for (int64_t i = 0; i < kCount; ++i) keys[i] = keys[kCount + i] = static_cast<int32_t>(3 * i);
   v1::MergeRequest request;
-  *request.add_keys() = At(v1::ELEMENT_TYPE_INT32, kCount, 0);
-  *request.add_keys() = At(v1::ELEMENT_TYPE_INT32, kCount, kCount * 4);
-  *request.mutable_keys_destination() = To(0);
+  *request.add_keys() = InRegion(v1::ELEMENT_TYPE_INT32, kCount, 0);
+  *request.add_keys() = InRegion(v1::ELEMENT_TYPE_INT32, kCount, kCount * 4);
+  *request.mutable_keys_destination() = ToRegion(0);
   Run(request);
   for (int64_t i = 0; i < 2 * kCount; ++i) ASSERT_EQ(keys[i], 3 * (i / 2)) << i;
 }
@@ -412,15 +387,15 @@ TEST_P(SharedPiecesTest, AMergeOntoItsInputsThroughAnotherRegionIsRight) {
   constexpr int64_t kCount = 60000;
   int32_t* const keys = object_.As<int32_t>();
   const int64_t page = sysconf(_SC_PAGESIZE);
-  Register("same", 0);
-  Register("behind", page);
+  ASSERT_TRUE(memory_.Register(object_, "same").ok());
+  ASSERT_TRUE(memory_.Register(object_, "behind", page).ok());
   for (const bool is_behind : {false, true}) {
     SCOPED_TRACE(is_behind);
     for (int64_t i = 0; i < 2 * kCount; ++i) keys[i] = static_cast<int32_t>(3 * (i % kCount));
     v1::MergeRequest request;
-    *request.add_keys() = At(v1::ELEMENT_TYPE_INT32, kCount, 0);
-    *request.add_keys() = At(v1::ELEMENT_TYPE_INT32, kCount, kCount * 4);
-    *request.mutable_keys_destination() = To(0);
+    *request.add_keys() = InRegion(v1::ELEMENT_TYPE_INT32, kCount, 0);
+    *request.add_keys() = InRegion(v1::ELEMENT_TYPE_INT32, kCount, kCount * 4);
+    *request.mutable_keys_destination() = ToRegion(0);
     request.mutable_keys_destination()->mutable_shared_memory()->set_region(is_behind ? "behind" : "same");
     Run(request);
     const int32_t* const merged = object_.As<int32_t>(is_behind ? page : 0);

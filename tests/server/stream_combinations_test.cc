@@ -418,12 +418,7 @@ class StreamCombinationsTest : public ::testing::TestWithParam<int> {
     });
     EXPECT_EQ(i, due.size());
   }
-  void TearDown() override {
-    EXPECT_TRUE(Eventually([&] {
-      return running_.server().active_calls() == 0 && running_.server().host_pool().buffers_in_use() == 0 &&
-             running_.server().jobs().memory_in_use == 0;
-    }));
-  }
+  void TearDown() override { ExpectAllFreed(running_.server()); }
 
  private:
   static std::string NameOf(uint32_t result) { return "result" + std::to_string(result); }

@@ -83,15 +83,7 @@ class StreamFaultTest : public ::testing::Test {
         << "the next good call fails";
     ExpectAllFreed();
   }
-  void ExpectAllFreed() {
-    EXPECT_TRUE(Eventually([&] {
-      return server().active_calls() == 0 && server().host_pool().buffers_in_use() == 0 &&
-             server().jobs().memory_in_use == 0 && server().jobs().joining_jobs == 0 &&
-             server().waiting_requests() == 0;
-    })) << server().active_calls()
-        << " calls, " << server().host_pool().buffers_in_use() << " buffers, " << server().jobs().memory_in_use
-        << " bytes, " << server().jobs().joining_jobs << " joining";
-  }
+  void ExpectAllFreed() { testing::ExpectAllFreed(server()); }
   void ExpectRefused(const grpc::Status& status, const std::string& field, const std::string& text = "") {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
     EXPECT_EQ(BadField(status), field) << status.error_message();

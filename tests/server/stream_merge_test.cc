@@ -19,8 +19,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
-
 // Small windows and tiles: kilobytes are treated like gigabytes.
 Server::Options InCore() {
   Server::Options options = TestOptions();
@@ -72,13 +70,6 @@ Merge MakeMerge(KeyType type, Order order, Distribution distribution, const std:
   return merge;
 }
 
-void ExpectAllFreed(RunningServer& running) {
-  EXPECT_TRUE(Eventually([&] {
-    return running.server().active_calls() == 0 && running.server().host_pool().buffers_in_use() == 0 &&
-           running.server().jobs().memory_in_use == 0;
-  }));
-}
-
 v1::MergeResponse Check(RunningServer& running, const Merge& merge, int value_bytes,
                         const std::vector<v1::ExecuteRequest>& chunks) {
   const StreamedAnswer answer = Execute(running.stub(), merge.plan, chunks);
@@ -87,7 +78,7 @@ v1::MergeResponse Check(RunningServer& running, const Merge& merge, int value_by
   if (value_bytes > 0) {
     EXPECT_TRUE(answer.Output(1, value_bytes) == merge.values) << "values";
   }
-  ExpectAllFreed(running);
+  ExpectAllFreed(running.server());
   if (answer.results.size() != 1) {
     ADD_FAILURE() << answer.results.size() << " results";
     return {};
@@ -168,7 +159,7 @@ TEST_P(StreamMergeTest, RowsLeaveBeforeTheLastOnesCome) {
   while (call->Read(&response)) keys += response.chunk().data();
   EXPECT_TRUE(call->Finish().ok());
   EXPECT_TRUE(keys == merge.keys);
-  ExpectAllFreed(running_);
+  ExpectAllFreed(running_.server());
 }
 
 // A user of a generated stub may do this: nothing is read until everything is sent, and the response is larger than all
@@ -200,7 +191,7 @@ TEST_P(StreamMergeTest, NamesWhatIsNotSorted) {
     EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
     EXPECT_EQ(BadField(answer.status), "plan.operations[0].keys[1]");
     EXPECT_THAT(answer.status.error_message(), HasSubstr(absl::StrCat("index ", wrong, " ")));
-    ExpectAllFreed(running_);
+    ExpectAllFreed(running_.server());
   }
 }
 
@@ -250,7 +241,7 @@ TEST_P(StreamMergeTest, JoinsPartsOfSeveralCalls) {
     }
   }
   EXPECT_TRUE(joined == merge.keys);
-  ExpectAllFreed(running_);
+  ExpectAllFreed(running_.server());
 }
 
 }  // namespace

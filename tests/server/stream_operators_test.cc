@@ -82,12 +82,7 @@ class StreamOperatorsTest : public ::testing::Test {
       std::visit([&](const auto& typed) { ExpectSame(typed, announce); }, request);
     }
   }
-  void TearDown() override {
-    EXPECT_TRUE(Eventually([&] {
-      return running_.server().active_calls() == 0 && running_.server().host_pool().buffers_in_use() == 0 &&
-             running_.server().jobs().memory_in_use == 0;
-    }));
-  }
+  void TearDown() override { ExpectAllFreed(running_.server()); }
 
   RunningServer running_{SmallWindow(), ReachEngine()};
 };

@@ -15,8 +15,6 @@
 namespace corank::testing {
 namespace {
 
-std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
-
 struct SortCase {
   KeyType type = KeyType::kUint32;
   Order order = Order::kAscending;
@@ -104,15 +102,6 @@ class StreamSortTest : public ::testing::Test {
     }
     return response;
   }
-
-  static void ExpectAllFreed(RunningServer& running) {
-    EXPECT_TRUE(Eventually([&] {
-      return running.server().active_calls() == 0 && running.server().host_pool().buffers_in_use() == 0 &&
-             running.server().jobs().memory_in_use == 0;
-    })) << running.server().active_calls()
-        << " calls, " << running.server().host_pool().buffers_in_use() << " buffers, "
-        << running.server().jobs().memory_in_use << " bytes";
-  }
 };
 
 TEST_F(StreamSortTest, SortsKeysOfEveryTypeInPieces) {
@@ -129,7 +118,7 @@ TEST_F(StreamSortTest, SortsKeysOfEveryTypeInPieces) {
       EXPECT_GT(Check(running, test).stats().runs(), 1);
     }
   }
-  ExpectAllFreed(running);
+  ExpectAllFreed(running.server());
 }
 
 TEST_F(StreamSortTest, SortsAnySizeInAnyChunks) {
@@ -144,7 +133,7 @@ TEST_F(StreamSortTest, SortsAnySizeInAnyChunks) {
       EXPECT_FALSE(response.stats().out_of_core());
     }
   }
-  ExpectAllFreed(running);
+  ExpectAllFreed(running.server());
 }
 
 TEST_F(StreamSortTest, WorksOutOfCoreAndSaysSo) {
@@ -161,7 +150,7 @@ TEST_F(StreamSortTest, WorksOutOfCoreAndSaysSo) {
       EXPECT_GT(response.stats().runs(), 32) << "more than one merge can take";
     }
   }
-  ExpectAllFreed(running);
+  ExpectAllFreed(running.server());
 }
 
 TEST_F(StreamSortTest, ReturnsIndicesOfTheWholeArrayAndFirstRowsFromPieces) {
@@ -182,7 +171,7 @@ TEST_F(StreamSortTest, ReturnsIndicesOfTheWholeArrayAndFirstRowsFromPieces) {
         EXPECT_GT(response.stats().runs(), 1);
       }
     }
-    ExpectAllFreed(running);
+    ExpectAllFreed(running.server());
   }
 }
 
@@ -201,7 +190,7 @@ TEST_F(StreamSortTest, FirstRowsKeepTheirValuesWhateverIsAnnounced) {
         if (limit > 0 || in_core) Check(running, test);
       }
     }
-    ExpectAllFreed(running);
+    ExpectAllFreed(running.server());
   }
 }
 
@@ -233,7 +222,7 @@ TEST_F(StreamSortTest, FirstRowsMayGoIntoTheAnswer) {
       EXPECT_EQ(response.stats().out_of_core(), !in_core);
       EXPECT_GT(response.stats().runs(), 1);
     }
-    ExpectAllFreed(running);
+    ExpectAllFreed(running.server());
   }
 }
 
@@ -249,7 +238,7 @@ TEST_F(StreamSortTest, WhatTheHostIsTooSmallForMayFitOntoTheDevice) {
   const v1::SortResponse response = Check(running, test);
   EXPECT_FALSE(response.stats().out_of_core());
   EXPECT_EQ(response.stats().runs(), 0);
-  ExpectAllFreed(running);
+  ExpectAllFreed(running.server());
 }
 
 // The server holds the active pieces of a 4 MB array and their first rows only.
@@ -262,7 +251,7 @@ TEST_F(StreamSortTest, FirstRowsOfALongArrayTakeLittleOfTheHost) {
   test.limit = 5;
   test.output = v1::SORT_OUTPUT_KEYS_AND_INDICES;
   EXPECT_TRUE(Check(running, test).stats().out_of_core());
-  ExpectAllFreed(running);
+  ExpectAllFreed(running.server());
 }
 
 TEST_F(StreamSortTest, TakesKeysFirstAndValuesAfterwards) {
@@ -281,7 +270,7 @@ TEST_F(StreamSortTest, TakesKeysFirstAndValuesAfterwards) {
     const std::vector<int64_t> order = StableOrder(KeyType::kInt16, Order::kAscending, keys);
     EXPECT_TRUE(answer.Output(0, 2) == Text(Gather(keys, 2, order)));
     EXPECT_TRUE(answer.Output(1, 4) == Text(Gather(values, 4, order)));
-    ExpectAllFreed(running);
+    ExpectAllFreed(running.server());
   }
 }
 
@@ -344,7 +333,7 @@ TEST_F(StreamSortTest, JoinsPartsOfSeveralCalls) {
     JoinParts(running, v1::SORT_OUTPUT_INDICES, -1);
     JoinParts(running, v1::SORT_OUTPUT_INDICES, 10);
     JoinParts(running, v1::SORT_OUTPUT_KEYS, 30000);
-    ExpectAllFreed(running);
+    ExpectAllFreed(running.server());
   }
 }
 

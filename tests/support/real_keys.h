@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "kernels/common/types.h"
@@ -13,6 +14,7 @@ namespace corank::testing {
 
 /// The bytes of an array, little-endian and dense, as in messages.
 using Bytes = std::vector<uint8_t>;
+inline std::string Text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 
 /// The value of an IEEE 754 binary16 and of a bfloat16.
 float HalfToFloat(uint16_t bits);

@@ -21,6 +21,18 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// A whole call, but for its answer.
+void Ask(RawPeer& peer, int32_t stream, const std::string& message) {
+  peer.SendHeaders(stream, CallFields("/test/Echo"));
+  peer.SendData(stream, Message(message), true);
+}
+
+// INITIAL_WINDOW_SIZE 0: the server may send no answer.
+void GreetWithoutWindow(RawPeer& peer) {
+  peer.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  peer.SendFrame(NGHTTP2_SETTINGS, 0, 0, std::string("\0\x04\0\0\0\0", 6));
+}
+
 TEST(FramesTest, AnswersACallThatComesByteByByte) {
   WireServer server;
   RawPeer peer(server.port());
@@ -135,8 +147,7 @@ TEST(FramesTest, CancelsTheCallsOfAConnectionThatEnds) {
   {
     RawPeer peer(server.port());
     peer.SendHeaders(1, CallFields("/test/Hang"));
-    peer.SendHeaders(3, CallFields("/test/Echo"));
-    peer.SendData(3, Message("abc"), true);
+    Ask(peer, 3, "abc");
     EXPECT_EQ(ValueOf(peer.ReadCall(3), "grpc-status"), "0");
   }
   EXPECT_EQ(server.seen().AwaitCancel().code, kCancelled);
@@ -149,8 +160,7 @@ TEST(FramesTest, StopsReadingACallThatIsNotRead) {
   peer.SendHeaders(1, CallFields("/test/Hold"));
   const std::string message = Message(std::string(65535 - 5, 'x'));
   peer.SendData(1, message);  // all that the window holds
-  peer.SendHeaders(3, CallFields("/test/Echo"));
-  peer.SendData(3, Message("abc"), true);
+  Ask(peer, 3, "abc");
   EXPECT_EQ(ValueOf(peer.ReadCall(3), "grpc-status"), "0") << "another call of the connection goes on";
   EXPECT_EQ(server.seen().received_bytes, 3) << "the held one was not read";
   server.Release();
@@ -163,8 +173,7 @@ TEST(FramesTest, OpensTheWindowOfACallOnlyAsItIsRead) {
   RawPeer peer(server.port());
   peer.SendHeaders(1, CallFields("/test/Hold"));
   peer.SendData(1, Message(std::string(65535 - 5, 'x')));
-  peer.SendHeaders(3, CallFields("/test/Echo"));
-  peer.SendData(3, Message("abc"), true);
+  Ask(peer, 3, "abc");
   while (const auto frame = peer.Read(absl::Seconds(10), true)) {
     EXPECT_FALSE(frame->type == NGHTTP2_WINDOW_UPDATE && frame->stream == 1);
     if (frame->stream == 3 && (frame->flags & NGHTTP2_FLAG_END_STREAM) != 0) break;
@@ -233,18 +242,10 @@ TEST(FramesTest, DropsAnswersThatNobodyReads) {
   limits.write_timeout = milliseconds(300);
   WireServer server(limits);
   RawPeer peer(server.port(), false);
-  peer.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-  // INITIAL_WINDOW_SIZE 0: nothing may be sent.
-  peer.SendFrame(NGHTTP2_SETTINGS, 0, 0, std::string("\0\x04\0\0\0\0", 6));
-  peer.SendHeaders(1, CallFields("/test/Echo"));
-  peer.SendData(1, Message("abc"), true);
+  GreetWithoutWindow(peer);
+  Ask(peer, 1, "abc");
   EXPECT_EQ(ValueOf(peer.ReadCall(1), ":reset"), absl::StrCat(NGHTTP2_CANCEL));
   EXPECT_TRUE(server.seen().AwaitNoHandlers());
-}
-
-void Ask(RawPeer& peer, int32_t stream, const std::string& message) {
-  peer.SendHeaders(stream, CallFields("/test/Echo"));
-  peer.SendData(stream, Message(message), true);
 }
 
 TEST(FramesTest, MakesNoMoreAnswersForACallerThatLeavesThemUnread) {
@@ -253,8 +254,7 @@ TEST(FramesTest, MakesNoMoreAnswersForACallerThatLeavesThemUnread) {
   limits.max_unread_answer_bytes = 300 << 10;
   WireServer server(limits);
   RawPeer peer(server.port(), false);
-  peer.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-  peer.SendFrame(NGHTTP2_SETTINGS, 0, 0, std::string("\0\x04\0\0\0\0", 6));  // INITIAL_WINDOW_SIZE 0
+  GreetWithoutWindow(peer);
   const std::string message(60000, 'x');
   std::vector<int32_t> refused;
   for (int32_t stream = 1; stream < 2 * kCalls; stream += 2) {
@@ -294,10 +294,8 @@ TEST(FramesTest, DropsAnswersThatAreTakenByTheByte) {
   limits.write_timeout = milliseconds(300);
   WireServer server(limits);
   RawPeer peer(server.port(), false);
-  peer.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-  peer.SendFrame(NGHTTP2_SETTINGS, 0, 0, std::string("\0\x04\0\0\0\0", 6));
-  peer.SendHeaders(1, CallFields("/test/Echo"));
-  peer.SendData(1, Message(std::string(60000, 'x')), true);
+  GreetWithoutWindow(peer);
+  Ask(peer, 1, std::string(60000, 'x'));
   bool is_reset = false;
   for (const absl::Time end = absl::Now() + absl::Seconds(10); !is_reset && absl::Now() < end;) {
     peer.SendFrame(NGHTTP2_WINDOW_UPDATE, 0, 1, std::string("\0\0\0\1", 4));
@@ -391,8 +389,7 @@ TEST(FramesTest, KeepsPeersThatResetCallsAtTheirDeadlines) {
     }
     while (peer.Read(absl::ZeroDuration())) continue;
   }
-  peer.SendHeaders(stream, CallFields("/test/Echo"));
-  peer.SendData(stream, Message("abc"), true);
+  Ask(peer, stream, "abc");
   std::optional<Frame> frame = peer.Read();
   while (frame && !(frame->type == NGHTTP2_DATA && frame->stream == stream)) frame = peer.Read();
   EXPECT_TRUE(frame) << "the connection lives";
@@ -451,8 +448,7 @@ TEST(FramesTest, SurvivesBytesThatAreNotHttp2) {
     EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
   }
   RawPeer peer(server.port());
-  peer.SendHeaders(1, CallFields("/test/Echo"));
-  peer.SendData(1, Message("abc"), true);
+  Ask(peer, 1, "abc");
   EXPECT_EQ(ValueOf(peer.ReadCall(1), "grpc-status"), "0");
 }
 
@@ -460,8 +456,7 @@ TEST(FramesTest, DrainsConnections) {
   WireServer server;
   RawPeer peer(server.port());
   peer.SendHeaders(1, CallFields("/test/Total"));
-  peer.SendHeaders(3, CallFields("/test/Echo"));
-  peer.SendData(3, Message("abc"), true);
+  Ask(peer, 3, "abc");
   EXPECT_EQ(ValueOf(peer.ReadCall(3), "grpc-status"), "0");
   server.server().Drain();
   EXPECT_EQ(peer.ReadGoaway(), NGHTTP2_NO_ERROR);
