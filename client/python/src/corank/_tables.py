@@ -78,7 +78,7 @@ class TableOperators:
 
         Raises:
             InvalidArgument: a key is no column, or an option does not fit the keys.
-            TypeError: `table` is no table, or a key has no order.
+            TypeError: `table` is no table, a key has no order, or an option is of another type.
             ImportError: pyarrow is missing.
 
         Examples:
