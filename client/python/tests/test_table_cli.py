@@ -172,9 +172,11 @@ def test_cells_of_csv_keep_their_values(folder: pathlib.Path, capfd: pytest.Capt
     assert (folder / "cells.csv").read_text(encoding="utf-8") == header + "".join(rows[at] for at in (2, 3, 0, 1))
     assert run("join", "cells.csv", "cells.csv", "--on=k", "--how=semi") == 0
     assert capfd.readouterr().out == header + rows[0] + rows[1], "empty cells match nothing"
-    lines = [
-        f'{number % 97},"line one\nline two of {number}"\n' for number in range(40_000)
-    ]  # more than pyarrow's block
+    (folder / "floats.csv").write_text("x\n1e20\n\n5e19\n")
+    assert run("sort", "floats.csv", "--by=x") == 0
+    assert capfd.readouterr().out == '"x"\n5e+19\n1e+20\n', "only digits are a whole number"
+    # More than pyarrow's block.
+    lines = [f'{number % 97},"line one\nline two of {number}"\n' for number in range(40_000)]
     (folder / "long.csv").write_text("k,v\n" + "".join(lines))
     assert run("sort", "long.csv", "--by=k", "-o=long.parquet") == 0
     assert pq.read_table("long.parquet").num_rows == 40_000

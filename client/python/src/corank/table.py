@@ -91,10 +91,10 @@ def _as_written(path: str, table: Any, read: Callable[[Any], Any]) -> Any:
         if pa.types.is_string(column.type):
             table = table.set_column(at, name, pc.if_else(pc.equal(column, ""), None, column))
         if pa.types.is_floating(column.type) and (pc.max(pc.abs(column)).as_py() or 0) >= 2.0**63:
-            types = {name: pa.decimal128(38, 0)}
-            with contextlib.suppress(pa.ArrowInvalid):  # some have fractions or exponents
-                exact = read(pyarrow.csv.ConvertOptions(column_types=types, include_columns=[name]))
-                table = table.set_column(at, name, exact.column(0))
+            as_text = {"column_types": {name: pa.string()}, "include_columns": [name], "strings_can_be_null": True}
+            texts = read(pyarrow.csv.ConvertOptions(**as_text)).column(0)
+            if pc.all(pc.match_substring_regex(texts, "^[-+]?[0-9]{1,38}$")).as_py():
+                table = table.set_column(at, name, texts.cast(pa.decimal128(38, 0)))
     return table
 
 
