@@ -31,16 +31,19 @@ int64_t TableSorter::HostBytes(const TableShape& shape, int64_t rows, int64_t li
   constexpr int64_t kNobodyHas = int64_t{1} << 50;
   if (rows > kNobodyHas / shape.row_bytes()) return std::numeric_limits<int64_t>::max();
   TableSize size = PieceSize(shape, rows, memory);
+  const auto strings = static_cast<int64_t>(size.string_bytes.size());
+  const auto arrays = static_cast<int64_t>(shape.arrays().size());
+  constexpr auto kOffsetBytes = static_cast<int64_t>(sizeof(int64_t));
+  // Offsets on their way to the device are relative to their piece or tile.
+  const int64_t copies = kStreams * strings * (size.rows + 1) * kOffsetBytes;
   // A piece that ends early has, with the next one, more strings than one may have: as many as two of mean length.
-  const auto kinds_of_ends = static_cast<int64_t>(1 + size.string_bytes.size());
-  const int64_t pieces = kinds_of_ends * ((rows + size.rows - 1) / size.rows);
-  const int64_t arrays = static_cast<int64_t>(shape.arrays().size());
-  const int64_t gaps = pieces * arrays * (kArrayAlignment + static_cast<int64_t>(sizeof(int64_t)));
-  const bool keeps_all = limit < 0 || limit >= size.rows;
-  // Rows that arrive in chunks are sorted in place if all are kept.
+  const int64_t pieces = (1 + strings) * ((rows + size.rows - 1) / size.rows);
+  const int64_t gaps = pieces * arrays * (kArrayAlignment + kOffsetBytes);
   for (size_t i = 0; i < size.string_bytes.size(); ++i) size.string_bytes[i] = shape.mean_string_bytes()[i] * rows;
   const auto bytes = [&](int64_t of_rows) { return shape.BlockBytes({of_rows, size.string_bytes}) + gaps; };
-  return (is_streamed || keeps_all ? bytes(rows) : 0) + (keeps_all ? 0 : bytes(pieces * limit));
+  // Rows that arrive in chunks are sorted in place if all are kept.
+  const bool keeps_all = limit < 0 || limit >= size.rows;
+  return copies + (is_streamed || keeps_all ? bytes(rows) : 0) + (keeps_all ? 0 : bytes(pieces * limit));
 }
 
 TableSorter::TableSorter(const TableShape& shape, int64_t rows, int64_t limit, JobMemory* memory, Lane* lane,
