@@ -33,8 +33,8 @@ class TableSorter {
   TableSorter(const TableShape& shape, int64_t rows, int64_t limit, JobMemory* memory, Lane* lane,
               v1::RequestStats* stats);
 
-  /// Reads all input arrays, in the order of the shape; those of a table with strings are complete. Returns the errors
-  /// of the source and of allocations. INVALID_ARGUMENT names the offsets of a string that is too long for a piece.
+  /// Reads all input arrays, in the order of the shape. A source of strings must be complete. Returns the errors of the
+  /// source and of allocations. INVALID_ARGUMENT names the offsets of a string that is too long for a piece.
   absl::Status AddAll(RowSource& source);
   /// The runs, in the order of the input. After AddAll.
   absl::StatusOr<std::vector<TableRun>> Finish();

@@ -331,7 +331,7 @@ TEST_P(ExternalColumnsTest, SmallArraysAndResultsMayTravelInTheMessage) {
   CheckShared(table, /*inline_inputs=*/0, /*inline_outputs=*/1);
 }
 
-// Strings of 0 to 40 bytes, most of which begin like others, and some zero bytes.
+// Strings of 0 to 40 bytes. Many are prefixes of others, and some hold zero bytes.
 std::vector<std::string> SomeStrings(int64_t rows, int kinds, uint64_t seed) {
   Random random(seed);
   std::vector<std::string> strings;

@@ -119,9 +119,9 @@ def test_a_failure_is_one_line_and_leaves_the_output_as_it_was(
         (["sort", "latin.csv", "--by=k"], "latin.csv: column 'k' is no UTF-8; convert the file first, as by iconv"),
         (
             ["sort", "sales.parquet", "cities.csv", "--by=city"],
-            "cities.csv: its columns are 'city', 'county', those of",
+            "cities.csv: has the columns 'city', 'county', but ",
         ),
-        (["merge", "sales.parquet", "cities.csv", "--by=city"], "cities.csv: its columns are 'city', 'county', those"),
+        (["merge", "sales.parquet", "cities.csv", "--by=city"], "cities.csv: has the columns 'city', 'county', but "),
         (["join", "sales.parquet", "cities.csv"], "the keys are missing or given twice; give --on, or --left-on and"),
         (
             ["join", "sales.parquet", "cities.csv", "--on=city", "--right-on=city"],

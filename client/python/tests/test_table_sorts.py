@@ -197,7 +197,7 @@ def test_merge_names_the_table_that_is_not_sorted_or_differs(any_client: corank.
     ):
         any_client.merge_by([good, pa.table({"k": ["a"]})], "k")
     with pytest.raises(
-        corank.InvalidArgument, match=r"^tables\[1\]: its columns are 'k', 'more', those of tables\[0\] "
+        corank.InvalidArgument, match=r"^tables\[1\]: has the columns 'k', 'more', but tables\[0\] has "
     ):
         any_client.merge_by([good, pa.table({"k": [1], "more": [1]})], "k")
     with pytest.raises(

@@ -73,7 +73,7 @@ class Library(ABC):
         names = self.columns(tables[0])
         for at, each in enumerate(tables):
             if self.columns(each) != names:
-                text = f"tables[{at}]: its columns are {listed(self.columns(each))}, those of tables[0] {listed(names)}"
+                text = f"tables[{at}]: has the columns {listed(self.columns(each))}, but tables[0] has {listed(names)}"
                 raise InvalidArgument(text, field=f"tables[{at}]")
 
     @abstractmethod

@@ -194,7 +194,7 @@ def _read_all(paths: Sequence[str], given: str | None) -> list[Any]:
     for path, table in zip(paths, found):
         if sorted(table.column_names) != sorted(names):
             ours, theirs = (", ".join(map(repr, each)) for each in (table.column_names, names))
-            raise _Wrong(f"{path}: its columns are {ours}, those of {paths[0]} {theirs}")
+            raise _Wrong(f"{path}: has the columns {ours}, but {paths[0]} has {theirs}")
     found = [table if table.column_names == names else table.select(names) for table in found]
     try:
         common = pa.unify_schemas([table.schema for table in found], promote_options="permissive")
