@@ -1,12 +1,16 @@
 //! The memory of the server of the tests.
 
-use std::{future::Future, pin::Pin};
+use std::{
+    future::{pending, Future},
+    pin::Pin,
+};
 
 use corank::v1::{memory_service_server::MemoryService, *};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Takes every array, says that it divided a sharded one among two GPUs, and lists one of each kind.
+/// Takes every array, says that it divided a sharded one among two GPUs, and lists one of each kind. Never sends the
+/// array `silent`.
 pub struct FakeMemory;
 
 type Answers<A> = Pin<Box<dyn Stream<Item = Result<A, Status>> + Send>>;
@@ -48,6 +52,9 @@ impl MemoryService for FakeMemory {
     ) -> Result<Response<Self::FetchArrayStream>, Status> {
         if request.metadata().contains_key("traceparent") {
             return Err(Status::unavailable("traced calls find nobody here"));
+        }
+        if request.get_ref().name == "silent" {
+            pending::<()>().await;
         }
         let stored = StoredArray { name: request.into_inner().name, count: 1, ..StoredArray::default() };
         let array = Some(StoredArray { r#type: ElementType::Int32.into(), ..stored });
