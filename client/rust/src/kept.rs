@@ -112,8 +112,8 @@ impl<'a> Store<'a> {
         self
     }
 
-    /// Has the server divide the array among its GPUs, so that it may be larger than the memory of one. It can be fetched,
-    /// listed and deleted, and merges, and sorts without segments, take it; the server refuses all other calls.
+    /// Has the server divide the array among its GPUs, so that it may be larger than the memory of one. It can be
+    /// fetched, listed and deleted, and merges, and sorts without segments, take it; the server refuses all other calls.
     pub fn sharded(mut self) -> Self {
         self.sharded = true;
         self
@@ -236,8 +236,8 @@ impl Client {
         Store { client: self, name: name.to_owned(), array, expiry: None, sharded: false, options }
     }
 
-    /// The elements of a kept array, as `Vec<T>` or [`Array`]. It fails with NOT_FOUND if there is none of this name, and
-    /// with `InvalidArgument` if its elements are of another type.
+    /// The elements of a kept array, as `Vec<T>` or [`Array`]. It fails with NOT_FOUND if there is none of this name,
+    /// and with `InvalidArgument` if its elements are of another type.
     pub fn fetch<A: FromArray>(&self, name: &str) -> Fetch<'_, A> {
         Fetch { client: self, name: name.to_owned(), options: Options::default(), result: PhantomData }
     }
