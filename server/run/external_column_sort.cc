@@ -50,8 +50,10 @@ bool Takes(const Spec& sort) {
   if (!is_streamed && std::none_of(inputs.begin(), inputs.end(), is_shared)) return false;
   const ColumnSortOperation whole(sort);
   return std::all_of(whole.results().begin(), whole.results().end(), [&](const PendingResult& result) {
-    return is_streamed ? TakesStreamedRows(result.target, result.element_bytes, sort.limit)
-                       : RowResult::CanHold(result.target);
+    if (!is_streamed) return RowResult::CanHold(result.target);
+    // A row of strings has many elements.
+    const int64_t row_bytes = sort.limit > 0 ? result.size_bytes() / sort.limit : 0;
+    return TakesStreamedRows(result.target, std::max<int64_t>(result.element_bytes, row_bytes), sort.limit);
   });
 }
 

@@ -74,10 +74,10 @@ void SendChunks(ChunkPipe& pipe, uint32_t stream_id, int64_t first, int64_t coun
   }
 }
 
-bool TakesStreamedRows(const std::shared_ptr<ResultTarget>& target, int64_t element_bytes, int64_t limit) {
+bool TakesStreamedRows(const std::shared_ptr<ResultTarget>& target, int64_t row_bytes, int64_t limit) {
   constexpr int64_t kMostInResponse = 64 << 10;
   if (target != nullptr && !target->is_response()) return target->stream_id().has_value();
-  return limit > 0 && limit <= kMostInResponse / element_bytes;
+  return limit > 0 && limit <= kMostInResponse / row_bytes;
 }
 
 absl::StatusOr<std::vector<RowResult>> RowResult::Make(absl::Span<const PendingResult> results) {

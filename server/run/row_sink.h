@@ -81,7 +81,7 @@ void SendChunks(ChunkPipe& pipe, uint32_t stream_id, int64_t first, int64_t coun
 
 /// Whether rows that arrive in chunks can go there: to a stream, or into the response if they are few. `limit`: most
 /// rows, -1 if all.
-bool TakesStreamedRows(const std::shared_ptr<ResultTarget>& target, int64_t element_bytes, int64_t limit);
+bool TakesStreamedRows(const std::shared_ptr<ResultTarget>& target, int64_t row_bytes, int64_t limit);
 
 /// A result that is made in rows: for a stream, in the memory of its target, or in memory of its own for the response.
 /// One of a sharded result has no memory.

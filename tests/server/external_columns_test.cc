@@ -400,6 +400,17 @@ TEST_P(ExternalColumnsTest, OffsetsOfStreamedStringsAreChecked) {
   EXPECT_EQ(BadField(CallStreamed(call).status), "plan.operations[0].key_columns[0].offsets[778]");
 }
 
+// Nobody knows how long the first strings are before they are sorted, so the response would need room for all.
+TEST_P(ExternalColumnsTest, FirstStringsOfManyAreNotForTheResponse) {
+  Table table = Strings(6001);
+  table.limit = 5;
+  SortCall call;
+  Build(table, call);
+  call.outputs.erase(call.outputs.begin(), call.outputs.begin() + 2);  // the data and offsets of the first column
+  EXPECT_EQ(CallStreamed(call).status.error_code(),
+            IsOut() ? grpc::StatusCode::INVALID_ARGUMENT : grpc::StatusCode::OK);
+}
+
 TEST_P(ExternalColumnsTest, StringsThatAreTooLongForAPieceAreNamed) {
   if (!IsOut()) GTEST_SKIP() << "the table is sorted whole";
   std::vector<std::string> strings = SomeStrings(20000, 9, 6);
