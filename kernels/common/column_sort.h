@@ -59,8 +59,15 @@ struct ColumnSortArgs {
   /// the sorted order. IndexBytes(count) each. Null: not wanted.
   void* ranks_out = nullptr;
   int64_t limit = -1;  // -1: all
+  /// Merges sorted runs: run r is rows [run_offsets[r], run_offsets[r + 1]). A HOST array of run_count + 1 offsets,
+  /// rising from 0 to count, checked by the caller. Reports the first run that is unsorted, and the first row (of all
+  /// rows) that comes before the row in front of it; outputs are then of no use. Not with an algorithm but kAuto.
+  const int64_t* run_offsets = nullptr;
+  int32_t run_count = 0;  // 0: rows are in no order. Otherwise up to kMaxMergeInputs
 
   int64_t ResultCount() const { return limit >= 0 && limit < count ? limit : count; }
+  /// Whether the order of the rows is of no use: no output and no check needs it.
+  bool HasNoWork() const { return count == 0 || (ResultCount() == 0 && ranks_out == nullptr && run_count == 0); }
 };
 
 }  // namespace corank

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "kernels/common/merge_path.h"
@@ -10,6 +11,7 @@
 #include "kernels/cpu/item_merge.h"
 #include "kernels/cpu/item_sort.h"
 #include "kernels/cpu/records.h"
+#include "kernels/cpu/sorted_check.h"
 #include "kernels/cpu/workspace.h"
 
 namespace corank::cpu {
@@ -17,6 +19,7 @@ namespace {
 
 constexpr int64_t kRowGrain = int64_t{1} << 13;
 constexpr int64_t kLongRun = int64_t{1} << 15;  // long enough for all threads
+constexpr int32_t kMostMergedRuns = 8;          // a sort of more is faster than a pass for each doubling
 
 struct Buffers {
   Item128* items;
@@ -81,6 +84,38 @@ RowSurvey Survey(const RowOrder& order, int64_t count, Parallel& parallel) {
   return survey;
 }
 
+// Merges sorted runs in pairs, until there is one. Run r is from[ends[r], ends[r + 1]). Returns the place of the
+// result: from or to. `before` is a strict total order.
+template <typename Before>
+Item128* MergeRuns(Item128* from, Item128* to, std::vector<int64_t> ends, const Before& before, Parallel& parallel) {
+  const int64_t count = ends.back();
+  const int64_t pieces = PieceCount(count, kRowGrain, parallel.threads());
+  while (ends.size() > 2) {
+    const auto end_of = [&ends](size_t run) { return ends[std::min(run + 1, ends.size() - 1)]; };
+    parallel.ForPieces(pieces, [&](int64_t piece) {
+      const int64_t begin = PieceBegin(count, piece, pieces), end = PieceBegin(count, piece + 1, pieces);
+      auto run = static_cast<size_t>(std::upper_bound(ends.begin(), ends.end() - 1, begin) - ends.begin() - 1) / 2 * 2;
+      for (int64_t at = begin; at < end; run += 2) {
+        const int64_t a_begin = ends[run], a_end = end_of(run), b_end = end_of(run + 1);
+        const int64_t last = std::min(end, b_end);
+        const auto split = [&](int64_t to_split) {
+          return CoRank(to_split - a_begin, from + a_begin, a_end - a_begin, from + a_end, b_end - a_end, before);
+        };
+        const int64_t a = split(at), a_last = split(last);
+        Item128* out = to + at;
+        MergeRanges(from + a_begin, a, a_last, from + a_end, at - a_begin - a, last - a_begin - a_last, before,
+                    [&](bool, int64_t, const Item128& item) { *out++ = item; });
+        at = last;
+      }
+    });
+    std::swap(from, to);
+    size_t runs = 0;
+    for (size_t run = 0; run + 1 < ends.size(); run += 2) ends[++runs] = end_of(run + 1);
+    ends.resize(runs + 1);
+  }
+  return from;
+}
+
 // Sorts items[0, count) with all threads. `before` is a strict total order.
 template <typename Before>
 void SortByAll(Item128* items, Item128* temp, int64_t count, const Before& before, Parallel& parallel) {
@@ -89,34 +124,29 @@ void SortByAll(Item128* items, Item128* temp, int64_t count, const Before& befor
   parallel.ForPieces(pieces, [&](int64_t piece) {
     std::sort(items + std::min(piece * width, count), items + std::min((piece + 1) * width, count), before);
   });
-  Item128* from = items;
-  Item128* to = temp;
-  for (int64_t run = width; run < count; run *= 2) {
-    // Runs are whole pieces long, so that every piece of the output belongs to one pair of runs.
-    parallel.ForPieces(pieces, [&](int64_t piece) {
-      const int64_t begin = std::min(piece * width, count), end = std::min(begin + width, count);
-      const int64_t a_begin = begin / (2 * run) * 2 * run;
-      const int64_t a_end = std::min(a_begin + run, count), b_end = std::min(a_end + run, count);
-      const auto split = [&](int64_t at) {
-        return CoRank(at - a_begin, from + a_begin, a_end - a_begin, from + a_end, b_end - a_end, before);
-      };
-      const int64_t a = split(begin), a_last = split(end);
-      Item128* out = to + begin;
-      MergeRanges(from + a_begin, a, a_last, from + a_end, begin - a_begin - a, end - a_begin - a_last, before,
-                  [&](bool, int64_t, const Item128& item) { *out++ = item; });
-    });
-    std::swap(from, to);
+  std::vector<int64_t> ends;
+  for (int64_t piece = 0; piece <= pieces; ++piece) ends.push_back(std::min(piece * width, count));
+  if (MergeRuns(items, temp, std::move(ends), before, parallel) != items) {
+    parallel.Copy(items, temp, count * static_cast<int64_t>(sizeof(Item128)));
   }
-  if (from != items) parallel.Copy(items, from, count * static_cast<int64_t>(sizeof(Item128)));
 }
+
+// The order of items whose rows are equal in their first `equal_bytes` bytes if their codes are.
+struct RowLess {
+  const RowOrder& order;
+  int64_t equal_bytes;
+
+  bool operator()(const Item128& x, const Item128& y) const {
+    if (x.hi != y.hi) return x.hi < y.hi;
+    const int difference = order.Compare(static_cast<int64_t>(x.lo), static_cast<int64_t>(y.lo), equal_bytes);
+    return difference != 0 ? difference < 0 : x.lo < y.lo;
+  }
+};
 
 // Sorts each run of items with equal codes by their rows, which are equal in their first `equal_bytes` bytes.
 void SortRuns(const RowOrder& order, int64_t equal_bytes, Item128* items, Item128* temp, int64_t count,
               Parallel& parallel) {
-  const auto before = [&](const Item128& x, const Item128& y) {
-    const int difference = order.Compare(static_cast<int64_t>(x.lo), static_cast<int64_t>(y.lo), equal_bytes);
-    return difference != 0 ? difference < 0 : x.lo < y.lo;
-  };
+  const RowLess before{order, equal_bytes};
   const auto run_end = [&](int64_t begin, int64_t limit) {
     int64_t end = begin + 1;
     while (end < limit && items[end].hi == items[begin].hi) ++end;
@@ -146,6 +176,34 @@ void SortRuns(const RowOrder& order, int64_t equal_bytes, Item128* items, Item12
   for (int64_t begin : long_runs) {
     if (begin >= 0) SortByAll(items + begin, temp + begin, run_end(begin, count) - begin, before, parallel);
   }
+}
+
+// Reports the first row that is out of order in its run. Returns whether there is one. `items` are the rows in the
+// order of the input.
+bool FindUnsorted(const ColumnSortArgs& args, const RowOrder& order, int64_t equal_bytes, const Item128* items,
+                  Parallel& parallel, OperatorReport* report) {
+  const int64_t* const offsets = args.run_offsets;
+  const auto run_of = [&](int64_t row) {
+    return static_cast<int32_t>(std::upper_bound(offsets, offsets + args.run_count, row) - offsets - 1);
+  };
+  const int64_t found = FirstOutOfOrder(args.count, parallel, [&](int64_t row) {
+    if (items[row - 1].hi < items[row].hi) return false;
+    const bool falls = items[row - 1].hi > items[row].hi || order.Compare(row - 1, row, equal_bytes) > 0;
+    return falls && offsets[run_of(row)] != row;
+  });
+  if (found == args.count) return false;
+  report->fault = OperatorReport::Fault::kUnsorted;
+  report->input = run_of(found);
+  report->index = found - offsets[report->input];
+  return true;
+}
+
+// Merges the runs of args into the order of all rows. Returns the place of the result.
+Item128* MergeRows(const ColumnSortArgs& args, const RowOrder& order, int64_t equal_bytes, const Buffers& buffers,
+                   Parallel& parallel) {
+  std::vector<int64_t> ends(args.run_offsets, args.run_offsets + args.run_count + 1);
+  if (equal_bytes >= order.stream_bytes()) return MergeRuns(buffers.items, buffers.temp, ends, ItemLess(), parallel);
+  return MergeRuns(buffers.items, buffers.temp, ends, RowLess{order, equal_bytes}, parallel);
 }
 
 void GatherStrings(const KeyColumn& column, const Item128* rows, int64_t count, Parallel& parallel) {
@@ -247,8 +305,11 @@ int64_t ColumnSortWorkspaceBytes(const ColumnSortArgs& args) {
 
 void SortColumns(const ColumnSortArgs& args, void* workspace_bytes, Parallel& parallel, OperatorReport* report) {
   *report = OperatorReport();
-  report->sort_algorithm = args.algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kRadix : args.algorithm;
-  if (args.ResultCount() == 0 && (args.ranks_out == nullptr || args.count == 0)) {
+  const bool merges = args.run_count > 0 && args.run_count <= kMostMergedRuns;
+  report->sort_algorithm = merges                                   ? SortAlgorithm::kMergeRuns
+                           : args.algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kRadix
+                                                                    : args.algorithm;
+  if (args.HasNoWork()) {
     if (args.algorithm == SortAlgorithm::kAuto) report->sort_algorithm = SortAlgorithm::kCopy;
     return GatherOutputs(args, nullptr, parallel);
   }
@@ -265,10 +326,16 @@ void SortColumns(const ColumnSortArgs& args, void* workspace_bytes, Parallel& pa
       buffers.items[row].hi = code.Make(order, row);
     }
   });
-  Item128* sorted = SortItems(buffers.items, buffers.temp, args.count, report->sort_algorithm, parallel);
-  if (code.next_byte() < order.stream_bytes()) {
-    SortRuns(order, code.next_byte(), sorted, sorted == buffers.items ? buffers.temp : buffers.items, args.count,
-             parallel);
+  if (args.run_count > 0 && FindUnsorted(args, order, code.next_byte(), buffers.items, parallel, report)) return;
+  Item128* sorted = nullptr;
+  if (merges) {
+    sorted = MergeRows(args, order, code.next_byte(), buffers, parallel);
+  } else {
+    sorted = SortItems(buffers.items, buffers.temp, args.count, report->sort_algorithm, parallel);
+    if (code.next_byte() < order.stream_bytes()) {
+      SortRuns(order, code.next_byte(), sorted, sorted == buffers.items ? buffers.temp : buffers.items, args.count,
+               parallel);
+    }
   }
   GatherOutputs(args, sorted, parallel);
   if (args.ranks_out != nullptr) WriteRanks(args, order, sorted, parallel);

@@ -188,7 +188,7 @@ class Engine {
                                                                 int64_t size_bytes) = 0;
 
   /// Upper bounds of the workspace that operators request, in bytes. Known before the run: they read no pointer in args
-  /// except MergeArgs::inputs and ColumnSortArgs::columns.
+  /// except MergeArgs::inputs, ColumnSortArgs::columns and ColumnSortArgs::run_offsets.
   virtual int64_t WorkspaceBytes(const SortArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const ColumnSortArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const MergeArgs& args) const = 0;

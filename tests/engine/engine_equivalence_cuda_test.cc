@@ -164,6 +164,16 @@ TEST_F(BothEngines, SortColumnsGivesTheSameBytes) {
       if (random.OneIn(2)) test.columns.back() = WithNulls(std::move(test.columns.back()), random);
       has_strings |= test.columns.back().kind == ColumnKind::kStrings;
     }
+    if (random.OneIn(3)) {
+      test.algorithm = SortAlgorithm::kAuto;
+      test.run_offsets = {0, rows};
+      for (int64_t cuts = random.Below(random.OneIn(5) ? 200 : 5); cuts > 0; --cuts) {
+        test.run_offsets.push_back(random.Below(rows + 1));
+      }
+      std::sort(test.run_offsets.begin(), test.run_offsets.end());
+      // Sometimes the runs stay unsorted: then the faults must be equal.
+      if (!random.OneIn(8)) test.columns = WithSortedRuns(test.columns, test.run_offsets);
+    }
     if (random.OneIn(2)) {
       test.value_bytes = OneOf(kWidths, random);
       test.values = MakeBytes(rows * test.value_bytes, random.Next());

@@ -205,6 +205,10 @@ Outcome Harness::SortColumns(const ColumnSortCase& test) {
   if (test.want_ranks) args.ranks_out = request.Output(args.count * IndexBytes(args.count - 1));
   args.columns = columns.data();
   args.column_count = static_cast<int32_t>(columns.size());
+  if (!test.run_offsets.empty()) {
+    args.run_offsets = test.run_offsets.data();
+    args.run_count = static_cast<int32_t>(test.run_offsets.size()) - 1;
+  }
   return request.Run(&EngineStream::SortColumns, args);
 }
 

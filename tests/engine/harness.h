@@ -43,6 +43,7 @@ struct ColumnSortCase {
   bool want_indices = false;
   bool want_ranks = false;
   int64_t limit = -1;
+  std::vector<int64_t> run_offsets;  // empty: rows are in no order
 };
 
 struct MergeCase {

@@ -79,6 +79,32 @@ WorkloadRun SortShortRows() {
   });
 }
 
+// Two numbers in three sorted runs.
+WorkloadRun MergeRows() {
+  const std::vector<int64_t> runs = {0, 5000, 5001, kRows};
+  const std::vector<TestColumn> columns = WithSortedRuns(
+      {NumberColumn(KeyType::kUint8, Order::kAscending, MakeKeys(KeyType::kUint8, Distribution::kZipf, kRows, 3)),
+       NumberColumn(KeyType::kUint64, Order::kDescending, MakeKeys(KeyType::kUint64, Distribution::kZipf, kRows, 4))},
+      runs);
+  return Whole([=](Request& request) -> absl::Status {
+    KeyColumn keys[2];
+    for (size_t i = 0; i < 2; ++i) {
+      keys[i].type = columns[i].type;
+      keys[i].order = columns[i].order;
+      keys[i].row_bytes = columns[i].row_bytes;
+      CORANK_ASSIGN_OR_RETURN(keys[i].data, request.Input(columns[i].data));
+    }
+    ColumnSortArgs args;
+    args.columns = keys;
+    args.column_count = 2;
+    args.count = kRows;
+    args.run_offsets = runs.data();
+    args.run_count = static_cast<int32_t>(runs.size()) - 1;
+    CORANK_ASSIGN_OR_RETURN(args.indices_out, request.Output(kRows * IndexBytes(kRows - 1)));
+    return request.Run(&EngineStream::SortColumns, args);
+  });
+}
+
 // One group that many blocks share, then groups of three keys.
 WorkloadRun GroupAndReduce() {
   constexpr int64_t kLong = kRows / 2;
@@ -233,6 +259,7 @@ std::vector<Workload> ColumnWorkloads() {
         "CodesKernel(", "MakeItemsKernel<", "SortTiesKernel<", "CopyStringsKernel<", "GatherKernel<"},
        SortAlgorithm::kMergesort},
       {"sort of short rows", SortShortRows(), {"CodeHalvesKernel(", "GatherKernel<"}, SortAlgorithm::kRadix},
+      {"merge of rows", MergeRows(), {"CheckRunsKernel(", "SortTiesKernel<"}, SortAlgorithm::kMergeRuns},
   };
 }
 

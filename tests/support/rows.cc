@@ -139,4 +139,19 @@ TestColumn TakeRows(const TestColumn& column, const std::vector<int64_t>& rows) 
   return taken;
 }
 
+std::vector<TestColumn> WithSortedRuns(const std::vector<TestColumn>& columns,
+                                       const std::vector<int64_t>& run_offsets) {
+  const std::vector<int64_t> order = StableRowOrder(columns);
+  std::vector<int64_t> place(order.size()), rows(order.size());
+  for (size_t i = 0; i < order.size(); ++i) place[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  std::iota(rows.begin(), rows.end(), 0);
+  for (size_t run = 1; run < run_offsets.size(); ++run) {
+    std::sort(rows.begin() + run_offsets[run - 1], rows.begin() + run_offsets[run],
+              [&](int64_t a, int64_t b) { return place[static_cast<size_t>(a)] < place[static_cast<size_t>(b)]; });
+  }
+  std::vector<TestColumn> sorted;
+  for (const TestColumn& column : columns) sorted.push_back(TakeRows(column, rows));
+  return sorted;
+}
+
 }  // namespace corank::testing

@@ -5,6 +5,7 @@
 #include "kernels/common/row_order.h"
 #include "kernels/cuda/columns/column_codes.h"
 #include "kernels/cuda/columns/equal_codes.h"
+#include "kernels/cuda/columns/merge_codes.h"
 #include "kernels/cuda/columns/row_ranks.h"
 #include "kernels/cuda/columns/strings.h"
 #include "kernels/cuda/columns/validity.h"
@@ -90,18 +91,10 @@ cudaError_t SortByHalves(const ColumnSortArgs& args, const RowOrder& order, uint
   return Sort(by_high, d_sort_workspace, bytes, h_report, stream);
 }
 
-/// Writes the row numbers in sorted order to d_rows. *d_row_codes: null, or the code of each of these rows.
-cudaError_t SortRows(const ColumnSortArgs& args, int index_bytes, void* d_rows, const uint64_t** d_row_codes,
-                     Workspace& workspace, OperatorReport* h_report, cudaStream_t stream) {
-  RowOrder order(args.columns, args.column_count);
-  if (SortsHalves(args, order, index_bytes)) {
-    return SortByHalves(args, order, static_cast<uint32_t*>(d_rows), workspace, h_report, stream);
-  }
-  auto* const d_state = workspace.Carve<CodeState>(1);
+/// Writes the codes of all rows in ascending order to d_sorted_codes, and their row numbers to d_rows.
+cudaError_t SortCodes(RowOrder& order, const ColumnSortArgs& args, CodeState* d_state, uint64_t* d_sorted_codes,
+                      void* d_rows, Workspace& workspace, OperatorReport* h_report, cudaStream_t stream) {
   auto* const d_codes = workspace.Carve<uint64_t>(args.count);
-  auto* const d_sorted_codes = workspace.Carve<uint64_t>(args.count);
-  *d_row_codes = d_sorted_codes;
-
   SortArgs codes;
   codes.key_type = KeyType::kUint64;
   codes.algorithm = args.algorithm;
@@ -112,17 +105,32 @@ cudaError_t SortRows(const ColumnSortArgs& args, int index_bytes, void* d_rows, 
   codes.indices_out = workspace.IsSizing() ? static_cast<void*>(&codes) : d_rows;
   const int64_t sort_bytes = SortWorkspaceBytes(codes);
   void* const d_sort_workspace = workspace.CarveBytes(sort_bytes);
-  if (!workspace.IsSizing()) {
-    CORANK_RETURN_IF_CUDA_ERROR(MakeCodes(order, args.count, d_state, d_codes, stream));
-    CORANK_RETURN_IF_CUDA_ERROR(Sort(codes, d_sort_workspace, sort_bytes, h_report, stream));
+  if (workspace.IsSizing()) return cudaSuccess;
+  CORANK_RETURN_IF_CUDA_ERROR(MakeCodes(order, args.count, d_state, d_codes, stream));
+  return Sort(codes, d_sort_workspace, sort_bytes, h_report, stream);
+}
+
+/// Writes the row numbers in sorted order to d_rows. *d_row_codes: null, or the code of each of these rows.
+cudaError_t SortRows(const ColumnSortArgs& args, int index_bytes, void* d_rows, const uint64_t** d_row_codes,
+                     Workspace& workspace, OperatorReport* h_report, cudaStream_t stream) {
+  RowOrder order(args.columns, args.column_count);
+  const bool merges = args.run_count > 0;
+  if (!merges && SortsHalves(args, order, index_bytes)) {
+    return SortByHalves(args, order, static_cast<uint32_t*>(d_rows), workspace, h_report, stream);
   }
+  auto* const d_state = workspace.Carve<CodeState>(1);
+  auto* const d_sorted_codes = workspace.Carve<uint64_t>(args.count);
+  *d_row_codes = d_sorted_codes;
+  CORANK_RETURN_IF_CUDA_ERROR(
+      merges ? MergeCodes(order, args, d_state, d_sorted_codes, d_rows, index_bytes, workspace, h_report, stream)
+             : SortCodes(order, args, d_state, d_sorted_codes, d_rows, workspace, h_report, stream));
   if (order.stream_bytes() <= 8) return cudaSuccess;
   return SortEqualCodes(order, d_sorted_codes, workspace.IsSizing() ? nullptr : &d_state->code, d_rows, index_bytes,
                         args.count, workspace, stream);
 }
 
 cudaError_t Run(const ColumnSortArgs& args, Workspace& workspace, OperatorReport* h_report, cudaStream_t stream) {
-  if (args.ResultCount() == 0 && (args.ranks_out == nullptr || args.count == 0)) {
+  if (args.HasNoWork()) {
     h_report->sort_algorithm = args.algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : args.algorithm;
     return GatherOutputs(args, nullptr, 4, workspace, stream);
   }
@@ -153,6 +161,7 @@ int64_t ColumnSortWorkspaceBytes(const ColumnSortArgs& args) {
 
 cudaError_t SortColumns(const ColumnSortArgs& args, void* d_workspace, int64_t workspace_bytes,
                         OperatorReport* h_report, cudaStream_t stream) {
+  *h_report = OperatorReport();
   Workspace sizing;
   CORANK_RETURN_IF_CUDA_ERROR(Run(args, sizing, h_report, stream));
   if (workspace_bytes < sizing.bytes()) return cudaErrorInvalidValue;

@@ -5,7 +5,8 @@
 //            codes. Rows of up to 8 bytes are their own codes; RADIX sorts them by the lower halves and then by the
 //            upper ones. Rows with equal codes are taken out, sorted among themselves, and put back (equal_codes.cu): a
 //            merge-path mergesort compares the next 8 bytes of the stream and, if these are equal, the rows themselves.
-//            The permutation then gathers columns, values and indices.
+//            The permutation then gathers columns, values and indices. Codes of sorted runs are merged
+//            (merge_codes.cu).
 // Work: that of Sort for n 8-byte keys with indices; O(m log m) comparisons for m rows with equal codes.
 // Memory: one or two reads of the bytes that the codes consist of, the traffic of Sort, one random read and one write
 //         for each output; 24 more bytes for each row to find equal codes if the key is longer than 8 bytes.
@@ -24,14 +25,16 @@
 
 namespace corank::cuda {
 
-/// Bytes of workspace that SortColumns needs for these arguments. Reads the kinds and widths of columns. Does not
-/// follow other pointers, but depends on which are null; a null output never raises the result.
+/// Bytes of workspace that SortColumns needs for these arguments. Reads the kinds and widths of columns, and the
+/// offsets of runs. Does not follow other pointers, but depends on which are null; a null output never raises the
+/// result.
 int64_t ColumnSortWorkspaceBytes(const ColumnSortArgs& args);
 
 /// Enqueues the sort on `stream` of the current device. Never allocates, never waits. d_workspace is 256-byte aligned,
 /// has workspace_bytes >= ColumnSortWorkspaceBytes(args) bytes, and stays reserved until the work is done. The caller
-/// may release args.columns after the return. h_report->sort_algorithm, set before the return, is the algorithm that
-/// sorts the codes. Errors: cudaErrorInvalidValue if the workspace is too small, otherwise the first error of a launch.
+/// may release args.columns and args.run_offsets after the return. h_report->sort_algorithm, set before the return, is
+/// the algorithm that sorts the codes. With runs, h_report is pinned memory that the stream writes. Errors:
+/// cudaErrorInvalidValue if the workspace is too small, otherwise the first error of a launch.
 cudaError_t SortColumns(const ColumnSortArgs& args, void* d_workspace, int64_t workspace_bytes,
                         OperatorReport* h_report, cudaStream_t stream);
 

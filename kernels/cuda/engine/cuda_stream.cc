@@ -313,6 +313,9 @@ absl::Status CudaStream::SortEach(absl::Span<const SortArgs> sorts, OperatorRepo
 
 absl::Status CudaStream::SortColumns(const ColumnSortArgs& args, OperatorReport* report) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (args.run_count > 0) {
+    return RunReporting(args, ColumnSortWorkspaceBytes(args), &cuda::SortColumns, "merge by columns", report);
+  }
   *report = OperatorReport();
   const int64_t bytes = ColumnSortWorkspaceBytes(args);
   const absl::StatusOr<void*> d_workspace = AllocateWorkspace(bytes);

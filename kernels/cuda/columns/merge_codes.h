@@ -1,0 +1,28 @@
+// The codes of rows that come in sorted runs.
+#ifndef CORANK_KERNELS_CUDA_COLUMNS_MERGE_CODES_H_
+#define CORANK_KERNELS_CUDA_COLUMNS_MERGE_CODES_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "kernels/common/column_sort.h"
+#include "kernels/common/operators.h"
+#include "kernels/common/row_order.h"
+#include "kernels/cuda/columns/column_codes.h"
+#include "kernels/cuda/common/workspace.h"
+
+namespace corank::cuda {
+
+/// Carves its workspace. Unless it only sizes, enqueues the choice of d_state->code, the codes of all rows in ascending
+/// order in d_sorted_codes, and their row numbers in d_rows, of index_bytes bytes each; of equal codes, those of
+/// earlier rows come first. Gives `order` the bases in d_state. d_report: device-accessible memory, written on the
+/// stream; kUnsorted names the first unsorted run, and the first row in it that is out of order. args: count > 0 and
+/// run_count > 0.
+cudaError_t MergeCodes(RowOrder& order, const ColumnSortArgs& args, CodeState* d_state, uint64_t* d_sorted_codes,
+                       void* d_rows, int index_bytes, Workspace& workspace, OperatorReport* d_report,
+                       cudaStream_t stream);
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_COLUMNS_MERGE_CODES_H_
