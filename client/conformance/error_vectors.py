@@ -63,6 +63,21 @@ def sorts() -> Iterator[Vector]:
     )
 
 
+def runs() -> Iterator[Vector]:
+    """Bad runs of tables."""
+    data = {"data": oracle.numbers("uint8", [1, 2, 9, 4, 3]).json()}
+    for name, offsets, field in (
+        ("unsorted", [0, 1, 3, 5], "run_offsets[2]"),
+        ("end_early", [0, 3], "run_offsets[1]"),
+        ("none", [0], "run_offsets"),
+    ):
+        arguments = {"columns": [data], "output": "indices", "run_offsets": int64(offsets).json()}
+        reason = {"reason": _UNSORTED} if name == "unsorted" else {}
+        yield refused(
+            f"runs/{name}", ["runs", "columns", "integers"], call("sort_columns", arguments), field=field, **reason
+        )
+
+
 def merges_and_searches() -> Iterator[Vector]:
     """Bad merges and searches."""
     arguments: Vector
@@ -228,6 +243,7 @@ def chains() -> Iterator[Vector]:
 def every() -> Iterator[Vector]:
     """All of them."""
     yield from sorts()
+    yield from runs()
     yield from merges_and_searches()
     yield from intervals()
     yield from places()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import oracle
@@ -339,6 +340,23 @@ def columns() -> Iterator[Vector]:
     )
     sixteen = [Column(few_keys("uint8", 600 + n, 30), n % 3 == 0) for n in range(16)]
     yield from _sorted_columns("columns/sixteen", ["columns"], sixteen)
+    words = replace(
+        oracle.strings([b"a", b"", b"null", b"ab", b"a", b"", b"b", b"a"]), valid=_some(3, 8), nulls="first"
+    )
+    second = Column(few_keys("uint8", 14, 8))
+    yield _merged_runs("strings", ["strings", "nulls", "ranks"], [words, second], [0, 3, 3, 8], "ranks")
+    yield _merged_runs("numbers", ["floats"], [Column(few_keys("float32", 13, 8), True), second], [0, 5, 8], "indices")
+
+
+def _merged_runs(name: str, needs: list[str], rows: list[Column], ends: list[int], output: str) -> Vector:
+    """A sort of rows that come in runs: the given rows, after a sort of each run."""
+    places = oracle.argsort_columns(rows)
+    order = [row for begin, end in pairwise(ends) for row in sorted(range(begin, end), key=places.index)]
+    given = [replace(column.taken(order), nulls=column.nulls) for column in rows]
+    found = oracle.argsort_columns(given) if output == "indices" else oracle.rank_columns(given)
+    arguments = {"columns": [column.json(True) for column in given], "output": output, "run_offsets": int64(ends)}
+    needs = ["runs", "columns", "integers", *needs]
+    return call(f"columns/runs/{name}", "sort_columns", needs, arguments, {output: oracle.numbers("uint32", found)})
 
 
 def nulls() -> Iterator[Vector]:

@@ -250,6 +250,9 @@ std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions
       AddColumnResults(job.get(), column, message->key_columns_size() - 1, rows, LimitedCount(request, rows), to);
     }
   }
+  if (request.run_offsets.has_value()) {
+    AddControl(job.get(), *request.run_offsets, message->mutable_run_offsets(), "run_offsets");
+  }
   if (request.values.has_value()) AddInput(job.get(), *request.values, message->mutable_values(), "values");
   AddSortedBesideKeys(job.get(), request, rows, message);
   if (request.output == SortOutput::kRanks) {

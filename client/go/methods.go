@@ -18,12 +18,12 @@ func (c *Client) Argsort(ctx context.Context, keys *Array, options ...Option) (*
 }
 
 // SortColumns sorts rows by 1 to 16 columns: by the first, equal rows by the second, and so on. Stable. Options: Limit,
-// Values, WithIndices, Algorithm. For Into and Keep, a column of strings is two results.
+// Values, WithIndices, Algorithm, Runs. For Into and Keep, a column of strings is two results.
 func (c *Client) SortColumns(ctx context.Context, columns []Column, options ...Option) (*SortResult, error) {
 	return run(ctx, c, sorting(nil, columns, true, sortedKeys), options)
 }
 
-// ArgsortColumns finds the stable permutation that sorts rows by columns. Options: Limit, Algorithm.
+// ArgsortColumns finds the stable permutation that sorts rows by columns. Options: Limit, Algorithm, Runs.
 func (c *Client) ArgsortColumns(ctx context.Context, columns []Column, options ...Option) (*Array, error) {
 	found, err := run(ctx, c, sorting(nil, columns, true, onlyIndices), options)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *Client) ArgsortColumns(ctx context.Context, columns []Column, options .
 }
 
 // RankColumns finds the dense rank of each row, from 1, in the order of SortColumns. Equal rows have equal ranks, so
-// ranks can be the keys of Join, Group, Merge and Search in place of several columns. Options: Algorithm.
+// ranks can be the keys of Join, Group, Merge and Search in place of several columns. Options: Algorithm, Runs.
 func (c *Client) RankColumns(ctx context.Context, columns []Column, options ...Option) (*Array, error) {
 	found, err := run(ctx, c, sorting(nil, columns, true, onlyRanks), options)
 	if err != nil {

@@ -116,8 +116,8 @@ func length(array *Array) int64 {
 // The options of arguments of sorts; the first two are not for argsorts.
 var (
 	sortTakes    = []string{"values", "output", "limit", "algorithm", "order", "segment_offsets", "sharded"}
-	columnsTakes = sortTakes[:4]
-	ranksTakes   = sortTakes[3:4]
+	columnsTakes = []string{"values", "output", "limit", "algorithm", "run_offsets"}
+	ranksTakes   = columnsTakes[3:]
 )
 
 // What a sort returns without the option WithIndices.
@@ -168,6 +168,9 @@ func sorting(keys *Array, columns []Column, byColumns bool, wanted int) operator
 		}
 		if c.segments != nil {
 			made.in("segment_offsets", c.segments)
+		}
+		if c.runs != nil {
+			made.in("run_offsets", c.runs)
 		}
 		if c.values != nil {
 			if len(c.values) != 1 {

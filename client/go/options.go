@@ -85,7 +85,7 @@ type call struct {
 
 	descending, assumeSorted, allowOverlap, upper, indices bool
 	algorithm                                              string
-	segments                                               *Array
+	segments, runs                                         *Array
 	limit                                                  *int64
 	values                                                 []*Array
 	rightSorted                                            bool
@@ -128,6 +128,13 @@ func Limit(count int) Option {
 // keys, and are one more than there are segments. Of Sort and Argsort.
 func Segments(offsets *Array) Option {
 	return argument("segment_offsets", func(c *call) { c.segments = offsets })
+}
+
+// Runs merges tables: rows are sorted runs, one after the other, and run i is rows offsets[i] to offsets[i+1]. Offsets
+// are int64, rise from 0 to the number of rows, and are one more than there are runs. Equal rows of an earlier run come
+// first; a run that is out of order is an error. Not with Algorithm. Of SortColumns, ArgsortColumns and RankColumns.
+func Runs(offsets *Array) Option {
+	return argument("run_offsets", func(c *call) { c.runs = offsets })
 }
 
 // Values moves a value with each key or element, or is what Group reduces. Sort, SortColumns, Group, Select, Partition

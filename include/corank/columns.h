@@ -81,6 +81,10 @@ struct ColumnSortRequest {
   SortAlgorithm algorithm = SortAlgorithm::kAuto;
   /// Returns only the first `limit` rows of the order. Not together with an output of ranks.
   std::optional<int64_t> limit;
+  /// Merges tables: rows are sorted runs, one after the other, and run r is rows [offsets[r], offsets[r + 1]). The
+  /// first offset is 0, the last the number of rows. Equal rows of an earlier run come first. INVALID_ARGUMENT if a run
+  /// is out of order. Not together with an algorithm.
+  std::optional<absl::Span<const int64_t>> run_offsets;
   /// Where results go. The sorted columns always return to the caller.
   Output values_output = {}, indices_output = {}, ranks_output = {};
 };

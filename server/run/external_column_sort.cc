@@ -38,7 +38,9 @@ Inputs InputsOf(const Spec& sort) {
 }
 
 bool Takes(const Spec& sort) {
-  if (sort.want_ranks || sort.limit == 0 || !sort.has_rows() || sort.rows() == 0) return false;
+  if (sort.want_ranks || !sort.run_offsets.empty() || sort.limit == 0 || !sort.has_rows() || sort.rows() == 0) {
+    return false;
+  }
   const Inputs inputs = InputsOf(sort);
   const bool is_streamed = sort.columns.front().data.stream_input >= 0;
   const auto is_taken = [is_streamed](const auto& input) {

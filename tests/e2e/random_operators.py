@@ -376,6 +376,12 @@ def sort_columns(draw: Draw) -> Operation:
         masks.append(mask)
         ranks.append(ranked)
     order = np.lexsort(ranks[::-1])
+    dense = np.unique(np.stack(ranks, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    falls = np.flatnonzero(dense[1:] < dense[:-1]) + 1
+    has_runs = len(falls) < 1024 and draw.chance(0.3)
+    if has_runs:
+        request.algorithm = o.SORT_ALGORITHM_AUTO
+        operation.add("run_offsets", integers([0, *falls, rows]))
     options: dict[str, Any] = {"descending": descendings, "algorithm": _ALGORITHMS[request.algorithm]}
     if draw.chance(0.3):
         request.limit = int(draw.one((0, 1, rows // 2, rows + 1)))
@@ -394,7 +400,6 @@ def sort_columns(draw: Draw) -> Operation:
         if (mask := masks[at]) is not None:
             operation.answer(f"{path}.validity", f"{path}.validity_destination", _validity(mask[order]))
     if mode == 4:
-        dense = np.unique(np.stack(ranks, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
         operation.answer("ranks", "ranks_destination", indices(dense + 1))
     elif mode >= 2:
         operation.answer("indices", "indices_destination", indices(order))
@@ -402,7 +407,7 @@ def sort_columns(draw: Draw) -> Operation:
         values, where = draw.some_records(rows)
         operation.add("values", values, where)
         operation.answer("values", "values_destination", Elements(values.type, values.data[order]))
-    if any(mask is not None for mask in masks):
+    if has_runs or any(mask is not None for mask in masks):
         return operation
     if mode == 3 or any(column.type == _NUMBERS["bfloat16"] for column in columns if not isinstance(column, list)):
         return operation

@@ -145,6 +145,45 @@ def test_a_chain_joins_by_ranks(client: corank.Client) -> None:
     assert groups.result().tolist() == [1, 2, 3, 3]
 
 
+@pytest.mark.parametrize("place", ["inline", "stream"])
+@pytest.mark.parametrize("cuts", [[0, 3000], [0, 0, 700, 700, 3000], [*range(0, 3000, 100), 3000]])
+def test_sorted_tables_merge(client: corank.Client, cuts: list[int], place: Any) -> None:
+    rng = np.random.default_rng(len(cuts))
+    strings, numbers = words(rng, 3000, b"prefix of all"), rng.integers(0, 5, 3000)
+    rows: list[int] = []
+    for begin, end in itertools.pairwise(cuts):
+        run = order_of([numbers[begin:end], strings[begin:end]], [True, False])
+        rows += [begin + at for at in run]
+    tables = [numbers[rows], [strings[row] for row in rows]]
+    check(client, tables, [True, False], runs=cuts, place=place)
+    check(client, tables, [True, False], runs=cuts, place=place, limit=100)
+
+
+def test_a_chain_merges_tables(client: corank.Client) -> None:
+    with client.chain() as chain:
+        ranks = chain.rank_columns([np.array([1, 3, 0, 3, 9])], runs=[0, 2, 5], index_dtype=None)
+        moved = chain.sort(ranks)
+    assert moved.result().tolist() == [1, 2, 3, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("runs", "field"),
+    [
+        ([0, 2, 4], "run_offsets[1]"),
+        ([0, 4], "run_offsets[0]"),
+        ([0, 3], "run_offsets[1]"),
+        ([0], "run_offsets.count"),
+    ],
+)
+@pytest.mark.parametrize("place", ["inline", "stream"])
+def test_bad_runs_are_named(client: corank.Client, runs: list[int], field: str, place: Any) -> None:
+    with pytest.raises(corank.InvalidArgument) as caught:
+        client.sort_columns([np.array([1, 2, 9, 3])], runs=runs, place=place)
+    assert caught.value.field == field
+    if runs == [0, 2, 4]:
+        assert "row 3 of the table comes before row 2" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("columns", "field"),
     [

@@ -106,6 +106,28 @@ TEST_F(OperatorsTest, SortsRowsOfSeveralColumns) {
   EXPECT_EQ(response.indices().inline_data(), Indices({2}));
 }
 
+TEST_F(OperatorsTest, MergesRunsOfRows) {
+  // Of rows 0 to 2 of the request, the first is a run and the other two are: 2, 1 and 2 in the first column.
+  v1::SortRequest request = GoodColumnSort();
+  *request.mutable_run_offsets() = Int64s({0, 1, 1, 3});
+  request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
+  auto response = Get<v1::SortResponse>(request);
+  EXPECT_EQ(response.indices().inline_data(), Indices({1, 2, 0}));
+  EXPECT_EQ(response.key_columns(2).data().inline_data(), "bcda");
+  EXPECT_EQ(response.algorithm(), v1::SORT_ALGORITHM_MERGE_RUNS);
+
+  request.set_output(v1::SORT_OUTPUT_RANKS);
+  EXPECT_EQ(Get<v1::SortResponse>(request).ranks().inline_data(), Indices({3, 1, 2}));
+
+  request.clear_output();
+  *request.mutable_run_offsets() = Int64s({0, 2, 3});
+  grpc::ClientContext context;
+  const grpc::Status refused = Call(running_->stub(), &context, request, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(), HasSubstr("run_offsets[0]: the run is not sorted by its columns: row 1 of the "
+                                                 "table comes before row 0"));
+}
+
 TEST_F(OperatorsTest, RanksRowsOfSeveralColumns) {
   v1::SortRequest request = GoodColumnSort();
   request.set_output(v1::SORT_OUTPUT_RANKS);

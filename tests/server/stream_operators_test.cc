@@ -100,7 +100,10 @@ v1::Array RecordsOf(int64_t count, uint32_t record_bytes) {
 
 TEST_F(StreamOperatorsTest, AnswersAsTheUnaryMethods) {
   for (const AnyRequest& request : GoodRequests()) ExpectSameAny(request);
-  ExpectSameAny(GoodColumnSort());
+  v1::SortRequest columns = GoodColumnSort();
+  ExpectSameAny(columns);
+  *columns.mutable_run_offsets() = Int64s({0, 1, 3});
+  ExpectSameAny(columns);
 }
 
 TEST_F(StreamOperatorsTest, SortsWithIndicesLimitsAndSegments) {

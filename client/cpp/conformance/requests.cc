@@ -103,7 +103,7 @@ void ReadSort(const Json& arguments, Reader& reader, Operator& made) {
   made.request = std::move(request);
 }
 
-void ReadColumns(Reader& reader, Storage& storage, Operator& made) {
+void ReadColumns(const Json& arguments, Reader& reader, Storage& storage, Operator& made) {
   client::ColumnSortRequest request;
   std::vector<std::string> names;
   for (const Value& each : reader.List("columns")) {
@@ -127,6 +127,7 @@ void ReadColumns(Reader& reader, Storage& storage, Operator& made) {
   }
   request.values = reader.OptionalView("values");
   request.output = reader.Output();
+  if (Find(arguments, "run_offsets") != nullptr) request.run_offsets = reader.Numbers("run_offsets");
   request.limit = reader.Limit();
   made.results = SortResults(std::move(names), request.output, request.values.has_value());
   made.request = std::move(request);
@@ -297,7 +298,7 @@ Operator OperatorOf(const Json& call, Storage& storage) {
   if (name == "sort") {
     ReadSort(arguments, reader, made);
   } else if (name == "sort_columns") {
-    ReadColumns(reader, storage, made);
+    ReadColumns(arguments, reader, storage, made);
   } else if (name == "merge") {
     client::MergeRequest request;
     request.order = OrderOf(arguments);

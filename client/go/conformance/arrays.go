@@ -71,6 +71,7 @@ type arguments struct {
 	Order              string   `json:"order"`
 	Algorithm          string   `json:"algorithm"`
 	Segments           *array   `json:"segment_offsets"`
+	Runs               *array   `json:"run_offsets"`
 	Limit              *int     `json:"limit"`
 	AssumeSorted       bool     `json:"assume_sorted"`
 	Counts             *array   `json:"counts"`

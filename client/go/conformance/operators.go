@@ -202,6 +202,13 @@ func (o *operators) sortColumns(given *arguments, options []corank.Option) (map[
 		}
 		columns = append(columns, made)
 	}
+	if given.Runs != nil {
+		offsets, err := o.input(given.Runs)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, corank.Runs(offsets))
+	}
 	if given.Output == "indices" {
 		found, err := either(o, func(ctx context.Context) (*corank.Array, error) {
 			return o.client.ArgsortColumns(ctx, columns, options...)
@@ -467,7 +474,7 @@ func (a *asked) chain(given *command) (object, error) {
 }
 
 func (g *arguments) all() []*array {
-	made := append([]*array{g.Segments, g.Counts, g.Source, g.SourceOffsets, g.DestinationOffsets, g.Destination,
+	made := append([]*array{g.Segments, g.Runs, g.Counts, g.Source, g.SourceOffsets, g.DestinationOffsets, g.Destination,
 		g.Haystack, g.Needles, g.Left, g.Right, g.LeftValues, g.RightValues, g.Elements, g.Flags, g.Bitmap, g.Positions,
 		g.Threshold}, g.Keys...)
 	for _, column := range g.Columns {

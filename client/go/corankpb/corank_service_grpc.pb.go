@@ -56,6 +56,7 @@
 //   characters of a request_id                          0 to 128, printable ASCII
 //   inputs of a Merge                                   2 to 1024
 //   columns of a key                                    1 to 16
+//   runs of a Sort of `key_columns`                     1 to 1024
 //   operations of a plan                                1 to 16
 //   parts of a job                                      0 to 64
 //   stream_id                                           0 to 1023
@@ -73,7 +74,7 @@
 //                            `limit`, a result of up to 64 KiB may be      others of up to 1 MiB inline; results are in
 //                            inline; indices need the keys' count          shared memory or inline
 //   Sort of `key_columns`    as Sort of `keys`, with every count; no       as Sort of `keys`; offsets of strings may
-//                            ranks                                         lie anywhere; no ranks
+//                            ranks, no `run_offsets`                       lie anywhere; no ranks, no `run_offsets`
 //   Merge                    inputs are streams with a count; results      up to 32 inputs, one or more in shared
 //                            are streams                                   memory, and others of up to 1 MiB inline;
 //                                                                          results are in shared memory or inline

@@ -40,9 +40,9 @@ const (
 	ErrorReason_ERROR_REASON_UNSPECIFIED ErrorReason = 0
 	// INVALID_ARGUMENT. A field is malformed, out of range, or contradicts another one. BadRequest names it. Correct it.
 	ErrorReason_ERROR_REASON_FIELD_INVALID ErrorReason = 1
-	// INVALID_ARGUMENT. An input of a Merge or CombineSets, the haystack of a Search, or the keys of a Group or Join that
-	// the request calls sorted are out of order. BadRequest names the array; metadata `index` is its first element that
-	// comes before its predecessor. Sort the array first.
+	// INVALID_ARGUMENT. An input of a Merge or CombineSets, the haystack of a Search, a run of a Sort, or the keys of a
+	// Group or Join that the request calls sorted are out of order. BadRequest names the array, or run_offsets[r];
+	// metadata `index` is the first element or row that comes before its predecessor. Sort the array first.
 	ErrorReason_ERROR_REASON_KEYS_NOT_SORTED ErrorReason = 2
 	// INVALID_ARGUMENT. Two intervals write the same element. BadRequest names one interval; metadata `interval` and
 	// `other` have both numbers. Correct the intervals, or set allow_overlap.

@@ -1010,7 +1010,7 @@ type SortRequest struct {
 	Output SortOutput `protobuf:"varint,5,opt,name=output,proto3,enum=corank.v1.SortOutput" json:"output,omitempty"`
 	// Sorts each segment by itself: segment s is [offsets[s], offsets[s+1]). INT64, one more than there are segments. The
 	// first offset is 0, the last one is the number of keys, and offsets never decrease. Not allowed with `key_columns`:
-	// put the segment's number into the first column instead.
+	// put the segment's number into the first column instead. Tables that are sorted already are `run_offsets`.
 	SegmentOffsets *Array `protobuf:"bytes,6,opt,name=segment_offsets,json=segmentOffsets,proto3,oneof" json:"segment_offsets,omitempty"`
 	// Returns only the first `limit` elements of the sorted order, 0 or more. A limit above the number of keys returns
 	// all. Not allowed with `segment_offsets`. KeyColumn.data_destination says how much room strings need.
@@ -1028,8 +1028,14 @@ type SortRequest struct {
 	KeyColumns []*KeyColumn `protobuf:"bytes,12,rep,name=key_columns,json=keyColumns,proto3" json:"key_columns,omitempty"`
 	// The destination of the ranks. Default: inline.
 	RanksDestination *Destination `protobuf:"bytes,13,opt,name=ranks_destination,json=ranksDestination,proto3" json:"ranks_destination,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Merges tables: rows are 1 to 1024 sorted runs, one after the other, and run r is rows [offsets[r], offsets[r+1]).
+	// INT64, one more than there are runs. The first offset is 0, the last one is the number of rows, and offsets never
+	// decrease. Equal rows of an earlier run come first. Needs `key_columns`, whose order the runs have; Merge takes
+	// sorted `keys`. A run that is out of order is INVALID_ARGUMENT. Not allowed with an `algorithm` other than AUTO.
+	// The result is that of a sort without runs.
+	RunOffsets    *Array `protobuf:"bytes,14,opt,name=run_offsets,json=runOffsets,proto3,oneof" json:"run_offsets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SortRequest) Reset() {
@@ -1149,6 +1155,13 @@ func (x *SortRequest) GetKeyColumns() []*KeyColumn {
 func (x *SortRequest) GetRanksDestination() *Destination {
 	if x != nil {
 		return x.RanksDestination
+	}
+	return nil
+}
+
+func (x *SortRequest) GetRunOffsets() *Array {
+	if x != nil {
+		return x.RunOffsets
 	}
 	return nil
 }
@@ -2456,7 +2469,7 @@ const file_corank_v1_operators_proto_rawDesc = "" +
 	"\bvalidity\x18\x03 \x01(\v2\x10.corank.v1.ArrayH\x01R\bvalidity\x88\x01\x01B\n" +
 	"\n" +
 	"\b_offsetsB\v\n" +
-	"\t_validity\"\xfd\x05\n" +
+	"\t_validity\"\xc5\x06\n" +
 	"\vSortRequest\x12$\n" +
 	"\x04keys\x18\x01 \x01(\v2\x10.corank.v1.ArrayR\x04keys\x12-\n" +
 	"\x06values\x18\x02 \x01(\v2\x10.corank.v1.ArrayH\x00R\x06values\x88\x01\x01\x12*\n" +
@@ -2472,10 +2485,13 @@ const file_corank_v1_operators_proto_rawDesc = "" +
 	"\aoptions\x18\v \x01(\v2\x19.corank.v1.RequestOptionsR\aoptions\x125\n" +
 	"\vkey_columns\x18\f \x03(\v2\x14.corank.v1.KeyColumnR\n" +
 	"keyColumns\x12C\n" +
-	"\x11ranks_destination\x18\r \x01(\v2\x16.corank.v1.DestinationR\x10ranksDestinationB\t\n" +
+	"\x11ranks_destination\x18\r \x01(\v2\x16.corank.v1.DestinationR\x10ranksDestination\x126\n" +
+	"\vrun_offsets\x18\x0e \x01(\v2\x10.corank.v1.ArrayH\x03R\n" +
+	"runOffsets\x88\x01\x01B\t\n" +
 	"\a_valuesB\x12\n" +
 	"\x10_segment_offsetsB\b\n" +
-	"\x06_limit\"\x91\x03\n" +
+	"\x06_limitB\x0e\n" +
+	"\f_run_offsets\"\x91\x03\n" +
 	"\fSortResponse\x12)\n" +
 	"\x04keys\x18\x01 \x01(\v2\x10.corank.v1.ArrayH\x00R\x04keys\x88\x01\x01\x12-\n" +
 	"\x06values\x18\x02 \x01(\v2\x10.corank.v1.ArrayH\x01R\x06values\x88\x01\x01\x12/\n" +
@@ -2696,74 +2712,75 @@ var file_corank_v1_operators_proto_depIdxs = []int32{
 	9,  // 23: corank.v1.SortRequest.options:type_name -> corank.v1.RequestOptions
 	11, // 24: corank.v1.SortRequest.key_columns:type_name -> corank.v1.KeyColumn
 	30, // 25: corank.v1.SortRequest.ranks_destination:type_name -> corank.v1.Destination
-	29, // 26: corank.v1.SortResponse.keys:type_name -> corank.v1.Array
-	29, // 27: corank.v1.SortResponse.values:type_name -> corank.v1.Array
-	29, // 28: corank.v1.SortResponse.indices:type_name -> corank.v1.Array
-	1,  // 29: corank.v1.SortResponse.algorithm:type_name -> corank.v1.SortAlgorithm
-	10, // 30: corank.v1.SortResponse.stats:type_name -> corank.v1.RequestStats
-	12, // 31: corank.v1.SortResponse.key_columns:type_name -> corank.v1.SortedColumn
-	29, // 32: corank.v1.SortResponse.ranks:type_name -> corank.v1.Array
-	29, // 33: corank.v1.MergeRequest.keys:type_name -> corank.v1.Array
-	29, // 34: corank.v1.MergeRequest.values:type_name -> corank.v1.Array
-	0,  // 35: corank.v1.MergeRequest.order:type_name -> corank.v1.SortOrder
-	2,  // 36: corank.v1.MergeRequest.algorithm:type_name -> corank.v1.MergeAlgorithm
-	30, // 37: corank.v1.MergeRequest.keys_destination:type_name -> corank.v1.Destination
-	30, // 38: corank.v1.MergeRequest.values_destination:type_name -> corank.v1.Destination
-	9,  // 39: corank.v1.MergeRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 40: corank.v1.MergeResponse.keys:type_name -> corank.v1.Array
-	29, // 41: corank.v1.MergeResponse.values:type_name -> corank.v1.Array
-	2,  // 42: corank.v1.MergeResponse.algorithm:type_name -> corank.v1.MergeAlgorithm
-	10, // 43: corank.v1.MergeResponse.stats:type_name -> corank.v1.RequestStats
-	29, // 44: corank.v1.ExpandIntervalsRequest.values:type_name -> corank.v1.Array
-	29, // 45: corank.v1.ExpandIntervalsRequest.counts:type_name -> corank.v1.Array
-	30, // 46: corank.v1.ExpandIntervalsRequest.destination:type_name -> corank.v1.Destination
-	9,  // 47: corank.v1.ExpandIntervalsRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 48: corank.v1.ExpandIntervalsResponse.values:type_name -> corank.v1.Array
-	10, // 49: corank.v1.ExpandIntervalsResponse.stats:type_name -> corank.v1.RequestStats
-	29, // 50: corank.v1.MoveIntervalsRequest.source:type_name -> corank.v1.Array
-	29, // 51: corank.v1.MoveIntervalsRequest.source_offsets:type_name -> corank.v1.Array
-	29, // 52: corank.v1.MoveIntervalsRequest.destination_offsets:type_name -> corank.v1.Array
-	29, // 53: corank.v1.MoveIntervalsRequest.counts:type_name -> corank.v1.Array
-	29, // 54: corank.v1.MoveIntervalsRequest.destination:type_name -> corank.v1.Array
-	30, // 55: corank.v1.MoveIntervalsRequest.result_destination:type_name -> corank.v1.Destination
-	9,  // 56: corank.v1.MoveIntervalsRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 57: corank.v1.MoveIntervalsResponse.result:type_name -> corank.v1.Array
-	10, // 58: corank.v1.MoveIntervalsResponse.stats:type_name -> corank.v1.RequestStats
-	29, // 59: corank.v1.GatherIntervalsRequest.source:type_name -> corank.v1.Array
-	29, // 60: corank.v1.GatherIntervalsRequest.source_offsets:type_name -> corank.v1.Array
-	29, // 61: corank.v1.GatherIntervalsRequest.counts:type_name -> corank.v1.Array
-	30, // 62: corank.v1.GatherIntervalsRequest.destination:type_name -> corank.v1.Destination
-	9,  // 63: corank.v1.GatherIntervalsRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 64: corank.v1.GatherIntervalsResponse.result:type_name -> corank.v1.Array
-	10, // 65: corank.v1.GatherIntervalsResponse.stats:type_name -> corank.v1.RequestStats
-	29, // 66: corank.v1.ScatterIntervalsRequest.source:type_name -> corank.v1.Array
-	29, // 67: corank.v1.ScatterIntervalsRequest.destination_offsets:type_name -> corank.v1.Array
-	29, // 68: corank.v1.ScatterIntervalsRequest.counts:type_name -> corank.v1.Array
-	29, // 69: corank.v1.ScatterIntervalsRequest.destination:type_name -> corank.v1.Array
-	30, // 70: corank.v1.ScatterIntervalsRequest.result_destination:type_name -> corank.v1.Destination
-	9,  // 71: corank.v1.ScatterIntervalsRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 72: corank.v1.ScatterIntervalsResponse.result:type_name -> corank.v1.Array
-	10, // 73: corank.v1.ScatterIntervalsResponse.stats:type_name -> corank.v1.RequestStats
-	29, // 74: corank.v1.LoadBalanceRequest.counts:type_name -> corank.v1.Array
-	30, // 75: corank.v1.LoadBalanceRequest.objects_destination:type_name -> corank.v1.Destination
-	30, // 76: corank.v1.LoadBalanceRequest.ranks_destination:type_name -> corank.v1.Destination
-	9,  // 77: corank.v1.LoadBalanceRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 78: corank.v1.LoadBalanceResponse.objects:type_name -> corank.v1.Array
-	29, // 79: corank.v1.LoadBalanceResponse.ranks:type_name -> corank.v1.Array
-	10, // 80: corank.v1.LoadBalanceResponse.stats:type_name -> corank.v1.RequestStats
-	29, // 81: corank.v1.SearchRequest.haystack:type_name -> corank.v1.Array
-	29, // 82: corank.v1.SearchRequest.needles:type_name -> corank.v1.Array
-	4,  // 83: corank.v1.SearchRequest.bound:type_name -> corank.v1.SearchBound
-	0,  // 84: corank.v1.SearchRequest.order:type_name -> corank.v1.SortOrder
-	30, // 85: corank.v1.SearchRequest.destination:type_name -> corank.v1.Destination
-	9,  // 86: corank.v1.SearchRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 87: corank.v1.SearchResponse.positions:type_name -> corank.v1.Array
-	10, // 88: corank.v1.SearchResponse.stats:type_name -> corank.v1.RequestStats
-	89, // [89:89] is the sub-list for method output_type
-	89, // [89:89] is the sub-list for method input_type
-	89, // [89:89] is the sub-list for extension type_name
-	89, // [89:89] is the sub-list for extension extendee
-	0,  // [0:89] is the sub-list for field type_name
+	29, // 26: corank.v1.SortRequest.run_offsets:type_name -> corank.v1.Array
+	29, // 27: corank.v1.SortResponse.keys:type_name -> corank.v1.Array
+	29, // 28: corank.v1.SortResponse.values:type_name -> corank.v1.Array
+	29, // 29: corank.v1.SortResponse.indices:type_name -> corank.v1.Array
+	1,  // 30: corank.v1.SortResponse.algorithm:type_name -> corank.v1.SortAlgorithm
+	10, // 31: corank.v1.SortResponse.stats:type_name -> corank.v1.RequestStats
+	12, // 32: corank.v1.SortResponse.key_columns:type_name -> corank.v1.SortedColumn
+	29, // 33: corank.v1.SortResponse.ranks:type_name -> corank.v1.Array
+	29, // 34: corank.v1.MergeRequest.keys:type_name -> corank.v1.Array
+	29, // 35: corank.v1.MergeRequest.values:type_name -> corank.v1.Array
+	0,  // 36: corank.v1.MergeRequest.order:type_name -> corank.v1.SortOrder
+	2,  // 37: corank.v1.MergeRequest.algorithm:type_name -> corank.v1.MergeAlgorithm
+	30, // 38: corank.v1.MergeRequest.keys_destination:type_name -> corank.v1.Destination
+	30, // 39: corank.v1.MergeRequest.values_destination:type_name -> corank.v1.Destination
+	9,  // 40: corank.v1.MergeRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 41: corank.v1.MergeResponse.keys:type_name -> corank.v1.Array
+	29, // 42: corank.v1.MergeResponse.values:type_name -> corank.v1.Array
+	2,  // 43: corank.v1.MergeResponse.algorithm:type_name -> corank.v1.MergeAlgorithm
+	10, // 44: corank.v1.MergeResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 45: corank.v1.ExpandIntervalsRequest.values:type_name -> corank.v1.Array
+	29, // 46: corank.v1.ExpandIntervalsRequest.counts:type_name -> corank.v1.Array
+	30, // 47: corank.v1.ExpandIntervalsRequest.destination:type_name -> corank.v1.Destination
+	9,  // 48: corank.v1.ExpandIntervalsRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 49: corank.v1.ExpandIntervalsResponse.values:type_name -> corank.v1.Array
+	10, // 50: corank.v1.ExpandIntervalsResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 51: corank.v1.MoveIntervalsRequest.source:type_name -> corank.v1.Array
+	29, // 52: corank.v1.MoveIntervalsRequest.source_offsets:type_name -> corank.v1.Array
+	29, // 53: corank.v1.MoveIntervalsRequest.destination_offsets:type_name -> corank.v1.Array
+	29, // 54: corank.v1.MoveIntervalsRequest.counts:type_name -> corank.v1.Array
+	29, // 55: corank.v1.MoveIntervalsRequest.destination:type_name -> corank.v1.Array
+	30, // 56: corank.v1.MoveIntervalsRequest.result_destination:type_name -> corank.v1.Destination
+	9,  // 57: corank.v1.MoveIntervalsRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 58: corank.v1.MoveIntervalsResponse.result:type_name -> corank.v1.Array
+	10, // 59: corank.v1.MoveIntervalsResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 60: corank.v1.GatherIntervalsRequest.source:type_name -> corank.v1.Array
+	29, // 61: corank.v1.GatherIntervalsRequest.source_offsets:type_name -> corank.v1.Array
+	29, // 62: corank.v1.GatherIntervalsRequest.counts:type_name -> corank.v1.Array
+	30, // 63: corank.v1.GatherIntervalsRequest.destination:type_name -> corank.v1.Destination
+	9,  // 64: corank.v1.GatherIntervalsRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 65: corank.v1.GatherIntervalsResponse.result:type_name -> corank.v1.Array
+	10, // 66: corank.v1.GatherIntervalsResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 67: corank.v1.ScatterIntervalsRequest.source:type_name -> corank.v1.Array
+	29, // 68: corank.v1.ScatterIntervalsRequest.destination_offsets:type_name -> corank.v1.Array
+	29, // 69: corank.v1.ScatterIntervalsRequest.counts:type_name -> corank.v1.Array
+	29, // 70: corank.v1.ScatterIntervalsRequest.destination:type_name -> corank.v1.Array
+	30, // 71: corank.v1.ScatterIntervalsRequest.result_destination:type_name -> corank.v1.Destination
+	9,  // 72: corank.v1.ScatterIntervalsRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 73: corank.v1.ScatterIntervalsResponse.result:type_name -> corank.v1.Array
+	10, // 74: corank.v1.ScatterIntervalsResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 75: corank.v1.LoadBalanceRequest.counts:type_name -> corank.v1.Array
+	30, // 76: corank.v1.LoadBalanceRequest.objects_destination:type_name -> corank.v1.Destination
+	30, // 77: corank.v1.LoadBalanceRequest.ranks_destination:type_name -> corank.v1.Destination
+	9,  // 78: corank.v1.LoadBalanceRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 79: corank.v1.LoadBalanceResponse.objects:type_name -> corank.v1.Array
+	29, // 80: corank.v1.LoadBalanceResponse.ranks:type_name -> corank.v1.Array
+	10, // 81: corank.v1.LoadBalanceResponse.stats:type_name -> corank.v1.RequestStats
+	29, // 82: corank.v1.SearchRequest.haystack:type_name -> corank.v1.Array
+	29, // 83: corank.v1.SearchRequest.needles:type_name -> corank.v1.Array
+	4,  // 84: corank.v1.SearchRequest.bound:type_name -> corank.v1.SearchBound
+	0,  // 85: corank.v1.SearchRequest.order:type_name -> corank.v1.SortOrder
+	30, // 86: corank.v1.SearchRequest.destination:type_name -> corank.v1.Destination
+	9,  // 87: corank.v1.SearchRequest.options:type_name -> corank.v1.RequestOptions
+	29, // 88: corank.v1.SearchResponse.positions:type_name -> corank.v1.Array
+	10, // 89: corank.v1.SearchResponse.stats:type_name -> corank.v1.RequestStats
+	90, // [90:90] is the sub-list for method output_type
+	90, // [90:90] is the sub-list for method input_type
+	90, // [90:90] is the sub-list for extension type_name
+	90, // [90:90] is the sub-list for extension extendee
+	0,  // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_corank_v1_operators_proto_init() }

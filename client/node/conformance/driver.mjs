@@ -145,6 +145,7 @@ class Operators {
     for (const name of ["limit"]) if (name in given) options[name] = given[name];
     if ("assume_sorted" in given) options.assumeSorted = given.assume_sorted;
     if ("segment_offsets" in given) options.segments = known.segment_offsets;
+    if ("run_offsets" in given) options.runs = known.run_offsets;
     if (sharded) options.sharded = true;
     const names = Object.keys(keep);
     if (names.length > 0) {

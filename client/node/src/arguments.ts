@@ -79,6 +79,11 @@ export interface RankOptions extends CallOptions {
   algorithm?: SortAlgorithmName | undefined;
   /** For each column, read the bits of its 2-byte keys as this type. */
   types?: readonly (HalfType | undefined)[] | undefined;
+  /**
+   * Merge tables: r + 1 offsets that rise from 0 to the number of rows, which are sorted runs, one after the other.
+   * Equal rows of an earlier run come first; a run that is out of order is an error. Not together with `algorithm`.
+   */
+  runs?: Counts | undefined;
 }
 
 /** Options of sorts by columns. */

@@ -35,6 +35,8 @@ export interface ColumnArguments extends ColumnOrder {
   algorithm?: SortAlgorithmName | undefined;
   limit?: number | undefined;
   types?: readonly (HalfType | undefined)[] | undefined;
+  /** r + 1 offsets that rise from 0 to the number of rows, if these are sorted runs to merge. */
+  runs?: unknown;
   values?: unknown;
   indices?: boolean | undefined;
 }
@@ -176,8 +178,11 @@ export function sort<R>(keys: unknown, extra: SortExtra, values: unknown, given:
   return sortTask(request, parts, outputs, finish);
 }
 
-function columnRequest(columns: readonly unknown[], given: ColumnArguments): [pb.SortRequest, Outgoing[], number] {
-  const { algorithm = "auto", limit, types = [] } = given;
+/** A request, its columns, its parts, and the number of rows. */
+type ColumnRequest = [pb.SortRequest, Outgoing[], (Leaf | Group)[], number];
+
+function columnRequest(columns: readonly unknown[], given: ColumnArguments): ColumnRequest {
+  const { algorithm = "auto", limit, types = [], runs } = given;
   if (limit !== undefined) {
     whole("limit", limit, 0);
   }
@@ -186,17 +191,20 @@ function columnRequest(columns: readonly unknown[], given: ColumnArguments): [pb
     algorithm: choice("algorithm", algorithm, SORT_ALGORITHMS),
     ...(limit === undefined ? {} : { limit }),
   });
-  return [request, found, (found[0] as Outgoing).rows];
+  const parts: (Leaf | Group)[] = found.map((column) => column.group);
+  if (runs !== undefined) {
+    parts.push(leaf("run_offsets", 14, integers("run_offsets", runs)));
+  }
+  return [request, found, parts, (found[0] as Outgoing).rows];
 }
 
 /** Sort by columns: the columns, and values or indices if they are asked for. */
 export function sortColumns<R>(columns: readonly unknown[], given: ColumnArguments): Task<R> {
-  const [request, found, rows] = columnRequest(columns, given);
+  const [request, found, parts, rows] = columnRequest(columns, given);
   request.output = given.indices
     ? pb.SortOutput.SORT_OUTPUT_KEYS_AND_INDICES
     : pb.SortOutput.SORT_OUTPUT_KEYS;
   const count = Math.min(given.limit ?? rows, rows);
-  const parts: (Leaf | Group)[] = found.map((column) => column.group);
   const outputs = found.flatMap((column) => column.outputs as Output[]);
   const own = outputs.length;
   if (given.values !== undefined) {
@@ -219,11 +227,10 @@ export function sortColumns<R>(columns: readonly unknown[], given: ColumnArgumen
 
 /** The order of rows by columns. */
 export function argsortColumns<R>(columns: readonly unknown[], given: ColumnArguments): Task<R> {
-  const [request, found, rows] = columnRequest(columns, given);
+  const [request, , parts, rows] = columnRequest(columns, given);
   request.output = pb.SortOutput.SORT_OUTPUT_INDICES;
   const count = Math.min(given.limit ?? rows, rows);
   const positions = indices<pb.SortResponse>("indices", 10, rows - 1, count, (answer) => answer.indices);
-  const parts = found.map((column) => column.group);
   return sortTask(request, parts, [positions], first as (results: unknown[]) => R);
 }
 
@@ -232,10 +239,9 @@ export function rankColumns<R>(columns: readonly unknown[], given: ColumnArgumen
   if (given.limit !== undefined) {
     throw new InvalidArgumentError("limit: rankColumns ranks all rows", { field: "limit" });
   }
-  const [request, found, rows] = columnRequest(columns, given);
+  const [request, , parts, rows] = columnRequest(columns, given);
   request.output = pb.SortOutput.SORT_OUTPUT_RANKS;
   const ranks = indices<pb.SortResponse>("ranks", 13, rows, rows, (answer) => answer.ranks);
-  const parts = found.map((column) => column.group);
   return sortTask(request, parts, [ranks], first as (results: unknown[]) => R);
 }
 

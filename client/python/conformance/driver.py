@@ -148,6 +148,8 @@ class Operators:
         given["descending"] = [column.get("order") == "descending" for column in columns]
         given["nulls"] = [column.get("nulls", "last") for column in columns]
         given["nan"] = [NANS[column.get("nans", "greatest")] for column in columns]
+        if "run_offsets" in given:
+            given["runs"] = given.pop("run_offsets")
         if output == "indices":
             return ["indices"], self._call("argsort_columns", rows, **given, **keep)
         if output == "ranks":

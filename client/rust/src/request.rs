@@ -182,6 +182,16 @@ impl<'a, R> Request<'a, R> {
         })
     }
 
+    /// Merges tables: rows are sorted runs, one after the other, and run r is rows `offsets[r]..offsets[r + 1]`. Offsets
+    /// rise from 0 to the number of rows, and are one more than there are runs. Equal rows of an earlier run come first.
+    /// Fails if a run is out of order. Of sorts by columns, without `algorithm`.
+    pub fn runs<I: Input<'a>>(self, offsets: I) -> Self {
+        self.with("run_offsets", &["Sort"], |task| {
+            task.input("run_offsets", offsets.into_array());
+            Ok(())
+        })
+    }
+
     /// Chooses how the server works, by the contract's name in lower case, such as "radix" or "merge_path". The result is
     /// the same. Of sorts and merge.
     pub fn algorithm(self, name: &str) -> Self {

@@ -313,6 +313,7 @@ impl<'a> Task<'a> {
                 options,
                 key_columns: self.columns(),
                 ranks_destination: self.destination("ranks"),
+                run_offsets: self.array("run_offsets"),
             }),
             Method::Merge => Operation::Merge(v1::MergeRequest {
                 keys: self.arrays("keys"),

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
@@ -121,6 +123,29 @@ absl::Status PlaceColumn(const v1::KeyColumn& message, const std::string& path, 
   return absl::OkStatus();
 }
 
+// The offsets of the runs; while they are pending, offsets of as many runs, or of the most if nobody announced how
+// many.
+absl::StatusOr<std::vector<int64_t>> CheckRuns(const v1::SortRequest& request, const ColumnSortOperation::Spec& spec,
+                                               Places& places) {
+  constexpr Field kRuns{"run_offsets"};
+  CORANK_ASSIGN_OR_RETURN(const Operand offsets,
+                          CheckArray(true, request.run_offsets(), kRuns, ArrayUse::kInt64, places));
+  if (spec.algorithm != SortAlgorithm::kAuto) return InvalidField("algorithm", "cannot be combined with run_offsets");
+  if (offsets.has_count && (offsets.count < 2 || offsets.count > kMaxMergeInputs + 1)) {
+    return InvalidField(kRuns.Sub("count"),
+                        absl::StrCat("must have 2 to ", kMaxMergeInputs + 1,
+                                     " offsets, one more than there are runs, not ", offsets.count));
+  }
+  std::vector<int64_t> runs(static_cast<size_t>(offsets.has_count ? offsets.count : kMaxMergeInputs + 1), spec.rows());
+  runs.front() = 0;
+  if (offsets.is_pending) return runs;
+  const Int64View given(offsets);
+  const std::optional<int64_t> rows = spec.has_rows() ? std::optional(spec.rows()) : std::nullopt;
+  CORANK_RETURN_IF_ERROR(CheckRisingOffsets(given, kRuns.name, rows, "runs", "rows"));
+  for (size_t i = 0; i < runs.size(); ++i) runs[i] = given[static_cast<int64_t>(i)];
+  return runs;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequest& request, const Limits& limits,
@@ -146,6 +171,9 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
     spec.columns.push_back(std::move(column));
   }
   CORANK_ASSIGN_OR_RETURN(spec.algorithm, CheckSortAlgorithm(request.algorithm()));
+  if (request.has_run_offsets()) {
+    CORANK_ASSIGN_OR_RETURN(spec.run_offsets, CheckRuns(request, spec, places));
+  }
   CORANK_ASSIGN_OR_RETURN(const SortOutputs outputs, CheckSortOutput(request.output()));
   spec.want_columns = outputs.keys;
   spec.want_indices = outputs.indices;

@@ -55,6 +55,9 @@ absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request) {
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& request, const Limits& limits,
                                                     Places& places) {
   if (request.key_columns_size() > 0) return ValidateColumnSort(request, limits, places);
+  if (request.has_run_offsets()) {
+    return InvalidField("run_offsets", "needs key_columns; Merge takes sorted keys");
+  }
   constexpr Field kKeys{"keys"};
   SortOperation::Spec spec;
   CORANK_ASSIGN_OR_RETURN(spec.keys, CheckArray(request.has_keys(), request.keys(), kKeys, ArrayUse::kKeys, places));

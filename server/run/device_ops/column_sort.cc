@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "proto/wire_enums.h"
+#include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/run/external_column_sort.h"
 
@@ -35,6 +37,10 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
   args_.algorithm = spec_.algorithm;
   args_.count = spec_.rows();
   args_.limit = spec_.limit;
+  if (!spec_.run_offsets.empty()) {
+    args_.run_offsets = spec_.run_offsets.data();
+    args_.run_count = static_cast<int32_t>(spec_.run_offsets.size()) - 1;
+  }
   const int64_t count = args_.ResultCount();
   for (size_t i = 0; i < columns_.size(); ++i) {
     const Column& from = spec_.columns[i];
@@ -107,6 +113,15 @@ void ColumnSortOperation::Collect(const OperatorReport& report, Outcome& outcome
     if (outcome.results[i].role == ResultRole::kColumnOffsets) outcome.results[i - 1].count = **string_bytes++;
   }
   outcome.sort_algorithm = ToWire(report.sort_algorithm);
+}
+
+absl::Status ColumnSortOperation::FaultStatus(const OperatorReport& report) const {
+  if (report.fault != OperatorReport::Fault::kUnsorted || spec_.run_offsets.empty()) return UnexpectedFault(report);
+  const int64_t row = spec_.run_offsets[static_cast<size_t>(report.input)] + report.index;
+  return FieldError(
+      v1::ERROR_REASON_KEYS_NOT_SORTED, absl::StrCat("run_offsets[", report.input, "]"),
+      absl::StrCat("the run is not sorted by its columns: row ", row, " of the table comes before row ", row - 1),
+      {{"index", absl::StrCat(row)}});
 }
 
 }  // namespace corank

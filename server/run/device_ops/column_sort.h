@@ -37,6 +37,9 @@ class ColumnSortOperation final : public PhasedOperation {
     bool want_indices = false;
     bool want_ranks = false;
     int64_t limit = -1;  // -1: all
+    /// Where each sorted run of rows begins, and where the last one ends. Empty: rows are in no order. Until the
+    /// offsets have arrived, others take as much memory.
+    std::vector<int64_t> run_offsets = {};
     std::shared_ptr<ResultTarget> values_target = nullptr, indices_target = nullptr, ranks_target = nullptr;
 
     int64_t rows() const { return columns.front().rows(); }
@@ -53,6 +56,7 @@ class ColumnSortOperation final : public PhasedOperation {
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.SortColumns(args_, report); }
   absl::Status CopyOut(EngineStream& stream) override;
   void Collect(const OperatorReport& report, Outcome& outcome) const override;
+  absl::Status FaultStatus(const OperatorReport& report) const override;
 
  private:
   const Spec spec_;

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike
 
-from corank._columns import KeyColumn, Order, columns_request
+from corank._columns import KeyColumn, Order, columns_request, runs_part
+from corank._elements import Input
 from corank._nulls import NanOrder, NullOrder
 from corank._options import SORT_ALGORITHMS, CallOptions, choice
 from corank._ordered import SortAlgorithm, indices_output
 from corank._task import A, Operators, Task, one
+from corank._wire import Part
 from corank.v1 import operators_pb2 as operators
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ class ColumnRankOperators(Operators[A]):
         nulls: NullOrder | Sequence[NullOrder] = "last",
         nan: NanOrder | Sequence[NanOrder] = "greatest",
         algorithm: SortAlgorithm = "auto",
+        runs: Input | None = None,
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
     ) -> A:
@@ -44,6 +47,7 @@ class ColumnRankOperators(Operators[A]):
             nulls: as for `sort_columns`.
             nan: as for `sort_columns`.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
+            runs: as for `sort_columns`.
             index_dtype: integer dtype of the ranks; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
 
@@ -59,5 +63,5 @@ class ColumnRankOperators(Operators[A]):
         request.output = operators.SORT_OUTPUT_RANKS
         rows = found[0].rows
         ranks = indices_output("ranks", request, "ranks_destination", rows, rows, index_dtype)
-        parts = [column.part for column in found]
+        parts: list[Part] = [*(column.part for column in found), *runs_part(runs)]
         return self._array(Task("Sort", "sort", request, parts, [ranks], operators.SortResponse, one), options)

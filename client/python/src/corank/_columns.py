@@ -149,6 +149,11 @@ def columns_request(
     return operators.SortRequest(algorithm=algorithm, limit=limit), out
 
 
+def runs_part(runs: Any) -> list[OutgoingArray]:
+    """Where sorted runs of rows begin and end, if the rows are such."""
+    return [] if runs is None else [conversion.integers("run_offsets", runs)]
+
+
 def _column(path: str, given: KeyColumn, message: operators.KeyColumn, limit: int | None) -> Column:
     if is_arrow(given):
         return _arrow_column(path, given, message, limit)

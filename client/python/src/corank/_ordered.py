@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from corank import _conversion as conversion
 from corank import _errors as errors
-from corank._columns import KeyColumn, Order, columns_request, sorted_columns
+from corank._columns import KeyColumn, Order, columns_request, runs_part, sorted_columns
 from corank._conversion import Keys
 from corank._elements import Input, flag, whole
 from corank._elements import index_dtype as server_index_dtype
@@ -319,6 +319,7 @@ class OrderedOperators(Operators[A]):
         nan: NanOrder | Sequence[NanOrder] = "greatest",
         algorithm: SortAlgorithm = "auto",
         limit: int | None = None,
+        runs: Input | None = None,
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
     ) -> A:
@@ -331,6 +332,7 @@ class OrderedOperators(Operators[A]):
             nan: as for `sort_columns`.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
             limit: return only the first `limit` rows of the order.
+            runs: as for `sort_columns`.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
 
@@ -344,7 +346,7 @@ class OrderedOperators(Operators[A]):
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
         request, found = columns_request(columns, Order(descending, nulls, nan), number, limit)
         request.output = operators.SORT_OUTPUT_INDICES
-        parts = [column.part for column in found]
+        parts: list[Part] = [*(column.part for column in found), *runs_part(runs)]
         rows = found[0].rows
         count = rows if limit is None else min(request.limit, rows)
         indices = indices_output("indices", request, "indices_destination", count, rows - 1, index_dtype)

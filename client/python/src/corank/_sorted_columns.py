@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from corank import _conversion as conversion
-from corank._columns import Column, KeyColumn, Order, columns_request, sorted_columns
+from corank._columns import Column, KeyColumn, Order, columns_request, runs_part, sorted_columns
 from corank._elements import Input
 from corank._nulls import NanOrder, NullOrder
 from corank._options import SORT_ALGORITHMS, CallOptions, choice
@@ -35,6 +35,7 @@ class ColumnOperators(Operators[A]):
         nan: NanOrder | Sequence[NanOrder] = "greatest",
         algorithm: SortAlgorithm = "auto",
         limit: int | None = None,
+        runs: Input | None = None,
         **options: Unpack[CallOptions],
     ) -> Any:
         """Sorts rows by several columns: by the first, equal rows by the second, and so on. Stable.
@@ -56,6 +57,9 @@ class ColumnOperators(Operators[A]):
             limit: return only the first `limit` rows of the order.
                 Strings in shared memory (out=) then need room for limit times the longest one, or for all of them if
                 that is less.
+            runs: r + 1 offsets that rise from 0 to n, to merge tables: rows are sorted runs, one after the other, and
+                run i is rows runs[i] to runs[i + 1]. Equal rows of an earlier run come first. The server checks that
+                each run is sorted. Not together with an algorithm.
             **options: see CallOptions. A list of strings is two results for out= and keep=: the joined bytes (uint8),
                 and where each string begins and the last one ends (int64). A column with nulls is one result more,
                 its validity: a bitmap (uint8) as in Apache Arrow.
@@ -72,12 +76,12 @@ class ColumnOperators(Operators[A]):
         request, found = columns_request(columns, Order(descending, nulls, nan), number, limit)
         request.output = operators.SORT_OUTPUT_KEYS
         if values is None:
-            return self._sort_columns(request, found, [], [], options)
+            return self._sort_columns(request, found, runs_part(runs), [], options)
         part, value_dtype = conversion.values("values", values)
         rows = found[0].rows if limit is None else min(limit, found[0].rows)
         type_ = part.header.type
         output = Output("values", request, "values_destination", value_dtype, rows, element_type=type_)
-        return self._sort_columns(request, found, [part], [output], options)
+        return self._sort_columns(request, found, [part, *runs_part(runs)], [output], options)
 
     def sort_columns_with_indices(
         self,
@@ -88,6 +92,7 @@ class ColumnOperators(Operators[A]):
         nan: NanOrder | Sequence[NanOrder] = "greatest",
         algorithm: SortAlgorithm = "auto",
         limit: int | None = None,
+        runs: Input | None = None,
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
     ) -> Any:
@@ -100,6 +105,7 @@ class ColumnOperators(Operators[A]):
             nan: as for `sort_columns`.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
             limit: return only the first `limit` rows of the order.
+            runs: as for `sort_columns`.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
 
@@ -116,7 +122,7 @@ class ColumnOperators(Operators[A]):
         rows = found[0].rows
         count = rows if limit is None else min(limit, rows)
         indices = indices_output("indices", request, "indices_destination", count, rows - 1, index_dtype)
-        return self._sort_columns(request, found, [], [indices], options)
+        return self._sort_columns(request, found, runs_part(runs), [indices], options)
 
     def _sort_columns(
         self,

@@ -49,12 +49,14 @@ class RowOptions(ChainOptions, total=False):
     nan: NanOrder | Sequence[NanOrder]
     algorithm: SortAlgorithm
     limit: int | None
+    runs: Input | None
 
 class RankOptions(ChainOptions, total=False):
     descending: bool | Sequence[bool]
     nulls: NullOrder | Sequence[NullOrder]
     nan: NanOrder | Sequence[NanOrder]
     algorithm: SortAlgorithm
+    runs: Input | None
 
 class MergeOptions(ChainOptions, total=False):
     descending: bool
@@ -1866,6 +1868,7 @@ class PendingOperators(Operators[Pending]):
         nan: NanOrder | Sequence[NanOrder] = ...,
         algorithm: SortAlgorithm = ...,
         limit: int | None = None,
+        runs: Input | None = None,
         index_dtype: DTypeLike | None = ...,
         out: Any = None,
         keep: str | Sequence[str] | None = None,
@@ -1878,6 +1881,7 @@ class PendingOperators(Operators[Pending]):
         nulls: NullOrder | Sequence[NullOrder] = ...,
         nan: NanOrder | Sequence[NanOrder] = ...,
         algorithm: SortAlgorithm = ...,
+        runs: Input | None = None,
         index_dtype: DTypeLike | None = ...,
         out: Any = None,
         keep: str | Sequence[str] | None = None,

@@ -155,7 +155,7 @@ fn request<'a>(
             request
         }
         "sort_columns" => {
-            check(given, &["columns", "values", "output", "limit"]);
+            check(given, &["columns", "values", "output", "limit", "run_offsets"]);
             let mut columns = vec![];
             for (at, column) in given["columns"].as_array().expect("columns").iter().enumerate() {
                 check(column, &["data", "offsets", "validity", "order", "nulls", "nans"]);
@@ -180,7 +180,7 @@ fn request<'a>(
                 };
                 columns.push(made);
             }
-            if given["output"] == "indices" {
+            let mut request = if given["output"] == "indices" {
                 client.argsort_columns(columns).named()
             } else if given["output"] == "ranks" {
                 client.rank_columns(columns).named()
@@ -193,7 +193,11 @@ fn request<'a>(
                     request = request.values(array("values")?);
                 }
                 request.named()
+            };
+            if has("run_offsets") {
+                request = request.runs(array("run_offsets")?);
             }
+            request
         }
         "merge" => {
             check(given, &["keys", "values", "order", "algorithm", "assume_sorted"]);

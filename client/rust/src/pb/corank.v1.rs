@@ -363,7 +363,7 @@ pub struct SortRequest {
     pub output: i32,
     /// Sorts each segment by itself: segment s is \[offsets\[s\], offsets\[s+1\]). INT64, one more than there are segments. The
     /// first offset is 0, the last one is the number of keys, and offsets never decrease. Not allowed with `key_columns`:
-    /// put the segment's number into the first column instead.
+    /// put the segment's number into the first column instead. Tables that are sorted already are `run_offsets`.
     #[prost(message, optional, tag = "6")]
     pub segment_offsets: ::core::option::Option<Array>,
     /// Returns only the first `limit` elements of the sorted order, 0 or more. A limit above the number of keys returns
@@ -389,6 +389,13 @@ pub struct SortRequest {
     /// The destination of the ranks. Default: inline.
     #[prost(message, optional, tag = "13")]
     pub ranks_destination: ::core::option::Option<Destination>,
+    /// Merges tables: rows are 1 to 1024 sorted runs, one after the other, and run r is rows \[offsets\[r\], offsets\[r+1\]).
+    /// INT64, one more than there are runs. The first offset is 0, the last one is the number of rows, and offsets never
+    /// decrease. Equal rows of an earlier run come first. Needs `key_columns`, whose order the runs have; Merge takes
+    /// sorted `keys`. A run that is out of order is INVALID_ARGUMENT. Not allowed with an `algorithm` other than AUTO.
+    /// The result is that of a sort without runs.
+    #[prost(message, optional, tag = "14")]
+    pub run_offsets: ::core::option::Option<Array>,
 }
 /// The results of Sort.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -3458,9 +3465,9 @@ pub enum ErrorReason {
     Unspecified = 0,
     /// INVALID_ARGUMENT. A field is malformed, out of range, or contradicts another one. BadRequest names it. Correct it.
     FieldInvalid = 1,
-    /// INVALID_ARGUMENT. An input of a Merge or CombineSets, the haystack of a Search, or the keys of a Group or Join that
-    /// the request calls sorted are out of order. BadRequest names the array; metadata `index` is its first element that
-    /// comes before its predecessor. Sort the array first.
+    /// INVALID_ARGUMENT. An input of a Merge or CombineSets, the haystack of a Search, a run of a Sort, or the keys of a
+    /// Group or Join that the request calls sorted are out of order. BadRequest names the array, or run_offsets\[r\];
+    /// metadata `index` is the first element or row that comes before its predecessor. Sort the array first.
     KeysNotSorted = 2,
     /// INVALID_ARGUMENT. Two intervals write the same element. BadRequest names one interval; metadata `interval` and
     /// `other` have both numbers. Correct the intervals, or set allow_overlap.

@@ -30,9 +30,9 @@ export enum ErrorReason {
   /** ERROR_REASON_FIELD_INVALID - INVALID_ARGUMENT. A field is malformed, out of range, or contradicts another one. BadRequest names it. Correct it. */
   ERROR_REASON_FIELD_INVALID = 1,
   /**
-   * ERROR_REASON_KEYS_NOT_SORTED - INVALID_ARGUMENT. An input of a Merge or CombineSets, the haystack of a Search, or the keys of a Group or Join that
-   * the request calls sorted are out of order. BadRequest names the array; metadata `index` is its first element that
-   * comes before its predecessor. Sort the array first.
+   * ERROR_REASON_KEYS_NOT_SORTED - INVALID_ARGUMENT. An input of a Merge or CombineSets, the haystack of a Search, a run of a Sort, or the keys of a
+   * Group or Join that the request calls sorted are out of order. BadRequest names the array, or run_offsets[r];
+   * metadata `index` is the first element or row that comes before its predecessor. Sort the array first.
    */
   ERROR_REASON_KEYS_NOT_SORTED = 2,
   /**

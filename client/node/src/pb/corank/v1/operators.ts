@@ -314,7 +314,7 @@ export interface SortRequest {
   /**
    * Sorts each segment by itself: segment s is [offsets[s], offsets[s+1]). INT64, one more than there are segments. The
    * first offset is 0, the last one is the number of keys, and offsets never decrease. Not allowed with `key_columns`:
-   * put the segment's number into the first column instead.
+   * put the segment's number into the first column instead. Tables that are sorted already are `run_offsets`.
    */
   segmentOffsets?:
     | Array
@@ -348,7 +348,17 @@ export interface SortRequest {
    */
   keyColumns: KeyColumn[];
   /** The destination of the ranks. Default: inline. */
-  ranksDestination: Destination | undefined;
+  ranksDestination:
+    | Destination
+    | undefined;
+  /**
+   * Merges tables: rows are 1 to 1024 sorted runs, one after the other, and run r is rows [offsets[r], offsets[r+1]).
+   * INT64, one more than there are runs. The first offset is 0, the last one is the number of rows, and offsets never
+   * decrease. Equal rows of an earlier run come first. Needs `key_columns`, whose order the runs have; Merge takes
+   * sorted `keys`. A run that is out of order is INVALID_ARGUMENT. Not allowed with an `algorithm` other than AUTO.
+   * The result is that of a sort without runs.
+   */
+  runOffsets?: Array | undefined;
 }
 
 /** The results of Sort. */
@@ -1237,6 +1247,7 @@ function createBaseSortRequest(): SortRequest {
     options: undefined,
     keyColumns: [],
     ranksDestination: undefined,
+    runOffsets: undefined,
   };
 }
 
@@ -1280,6 +1291,9 @@ export const SortRequest: MessageFns<SortRequest> = {
     }
     if (message.ranksDestination !== undefined) {
       Destination.encode(message.ranksDestination, writer.uint32(106).fork()).join();
+    }
+    if (message.runOffsets !== undefined) {
+      Array.encode(message.runOffsets, writer.uint32(114).fork()).join();
     }
     return writer;
   },
@@ -1401,6 +1415,14 @@ export const SortRequest: MessageFns<SortRequest> = {
             message.ranksDestination = Destination.decode(reader, reader.uint32());
             continue;
           }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.runOffsets = Array.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1444,6 +1466,9 @@ export const SortRequest: MessageFns<SortRequest> = {
     message.keyColumns = object.keyColumns?.map((e) => KeyColumn.fromPartial(e)) || [];
     message.ranksDestination = (object.ranksDestination !== undefined && object.ranksDestination !== null)
       ? Destination.fromPartial(object.ranksDestination)
+      : undefined;
+    message.runOffsets = (object.runOffsets !== undefined && object.runOffsets !== null)
+      ? Array.fromPartial(object.runOffsets)
       : undefined;
     return message;
   },

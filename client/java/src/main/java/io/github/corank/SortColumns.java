@@ -15,6 +15,7 @@ import java.util.Objects;
 public final class SortColumns extends Operator<SortColumnsResult> {
   private final List<Column> columns;
   private Input values;
+  private Input runs;
   private Long limit;
   private SortAlgorithm algorithm = SortAlgorithm.AUTO;
   private SortOutput output = SortOutput.SORT_OUTPUT_KEYS;
@@ -73,6 +74,21 @@ public final class SortColumns extends Operator<SortColumnsResult> {
     return this;
   }
 
+  /**
+   * Merges tables: rows are sorted runs, one after the other, and run i is rows offsets[i] to
+   * offsets[i + 1]; offsets rise from 0 to the number of rows. Equal rows of an earlier run come
+   * first. A run that is out of order is an error. Not with {@link #algorithm}.
+   */
+  public SortColumns runs(long... offsets) {
+    return runs(Elements.of(offsets));
+  }
+
+  /** As {@link #runs(long...)}, with INT64 offsets that may be on the server. */
+  public SortColumns runs(Input offsets) {
+    runs = Objects.requireNonNull(offsets, "offsets");
+    return this;
+  }
+
   /** Chooses how the server sorts the first 8 bytes that differ; the result is the same. */
   public SortColumns algorithm(SortAlgorithm algorithm) {
     this.algorithm = Objects.requireNonNull(algorithm, "algorithm");
@@ -92,6 +108,9 @@ public final class SortColumns extends Operator<SortColumnsResult> {
     }
     for (int at = 0; at < columns.size(); ++at) {
       addColumn(task, request.addKeyColumnsBuilder(), at, count);
+    }
+    if (runs != null) {
+      task.integers("run_offsets", runs, request.getRunOffsetsBuilder());
     }
     if (values != null) {
       task.pieces("values", values, request.getValuesBuilder());

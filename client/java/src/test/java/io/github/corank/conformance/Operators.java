@@ -168,7 +168,7 @@ final class Operators {
   }
 
   private Made sortColumns() {
-    expect("columns", "values", "output", "limit", "algorithm");
+    expect("columns", "values", "output", "limit", "algorithm", "run_offsets");
     List<Column> columns = new ArrayList<>();
     for (JsonElement each : given.getAsJsonArray("columns")) {
       JsonObject column = each.getAsJsonObject();
@@ -193,6 +193,9 @@ final class Operators {
       columns.add(descending ? made.descending() : made);
     }
     SortColumns made = SortColumns.of(columns);
+    if (given.has("run_offsets")) {
+      made.runs(input("run_offsets"));
+    }
     List<String> names = new ArrayList<>();
     String output = text("output", "keys");
     if (output.startsWith("keys")) {
