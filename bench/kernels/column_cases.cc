@@ -15,6 +15,7 @@
 #include "bench/kernels/cases.h"
 #include "bench/kernels/device_inputs.h"
 #include "bench/kernels/reference.h"
+#include "kernels/common/row_order.h"
 #include "kernels/cuda/common/gather.h"
 #include "kernels/cuda/sort/key_codes.h"
 
@@ -40,6 +41,7 @@ struct ColumnData {
 struct ColumnSortData {
   std::vector<ColumnData> columns;
   std::vector<KeyColumn> args;  // of the columns
+  std::vector<int64_t> run_offsets;
   Memory ours, reference, scratch_indices, ranks, gathered, sorted, workspace;
   size_t workspace_bytes = 0;
   SortAlgorithm taken = SortAlgorithm::kAuto;
@@ -136,13 +138,53 @@ absl::Status UploadColumns(ColumnSortData* data, Gpu* gpu) {
   return status;
 }
 
-absl::StatusOr<double> RunOurs(ColumnSortData* data, int64_t count, Gpu* gpu) {
+ColumnSortArgs ArgsOf(const ColumnSortData& data, int64_t count, const Memory& indices) {
   ColumnSortArgs args;
-  args.columns = data->args.data();
-  args.column_count = static_cast<int32_t>(data->args.size());
+  args.columns = data.args.data();
+  args.column_count = static_cast<int32_t>(data.args.size());
   args.count = count;
-  args.indices_out = data->ours.get();
+  args.indices_out = indices.get();
+  return args;
+}
+
+absl::StatusOr<double> RunOurs(ColumnSortData* data, int64_t count, Gpu* gpu) {
+  return gpu->Time(ArgsOf(*data, count, data->ours), &data->taken);
+}
+
+absl::StatusOr<double> RunMerge(ColumnSortData* data, int64_t count, Gpu* gpu) {
+  ColumnSortArgs args = ArgsOf(*data, count, data->ours);
+  args.run_offsets = data->run_offsets.data();
+  args.run_count = static_cast<int32_t>(data->run_offsets.size()) - 1;
   return gpu->Time(args, &data->taken);
+}
+
+/// Sorts each run of the rows on the host.
+void SortRuns(ColumnSortData* data) {
+  std::vector<KeyColumn> columns;
+  for (const ColumnData& column : data->columns) {
+    columns.push_back(column.column);
+    columns.back().data = column.bytes.data();
+    columns.back().offsets = column.offsets.data();
+  }
+  const RowOrder order(columns.data(), static_cast<int>(columns.size()));
+  std::vector<int64_t> rows(static_cast<size_t>(data->run_offsets.back()));
+  std::iota(rows.begin(), rows.end(), 0);
+  for (size_t run = 1; run < data->run_offsets.size(); ++run) {
+    std::sort(rows.begin() + data->run_offsets[run - 1], rows.begin() + data->run_offsets[run],
+              [&](int64_t a, int64_t b) { return order.Compare(a, b, 0) < 0; });
+  }
+  for (ColumnData& column : data->columns) {
+    Bytes bytes;
+    std::vector<int64_t> offsets;
+    for (const int64_t row : rows) {
+      const absl::string_view taken = column.Row(row);
+      if (!column.offsets.empty()) offsets.push_back(static_cast<int64_t>(bytes.size()));
+      bytes.insert(bytes.end(), taken.begin(), taken.end());
+    }
+    if (!column.offsets.empty()) offsets.push_back(static_cast<int64_t>(bytes.size()));
+    column.bytes = std::move(bytes);
+    column.offsets = std::move(offsets);
+  }
 }
 
 /// The reference for strings: std::stable_sort of an array of row numbers on one thread.
@@ -287,6 +329,36 @@ absl::StatusOr<Contest> PrepareColumns(const Row& identity, MakeColumns make, Gp
   return contest;
 }
 
+/// The merge of sorted runs beside the sort of the same rows.
+absl::StatusOr<Contest> PrepareMerge(const Row& identity, MakeColumns make, int64_t runs, Gpu* gpu) {
+  auto data = std::make_shared<ColumnSortData>();
+  const int64_t count = identity.n;
+  std::mt19937_64 random(1);
+  data->columns = make(count, random);
+  for (int64_t run = 0; run <= runs; ++run) data->run_offsets.push_back(count * run / runs);
+  SortRuns(data.get());
+  absl::Status status = UploadColumns(data.get(), gpu);
+  const auto index_bytes = count * static_cast<int64_t>(sizeof(uint32_t));
+  status.Update(CreateAll({{&data->ours, index_bytes}, {&data->reference, index_bytes}}));
+  if (!status.ok()) return status;
+
+  Contest contest;
+  contest.contestants.push_back({"corank", [=] { return RunMerge(data.get(), count, gpu); }});
+  contest.contestants.push_back({"sort", [=] { return gpu->Time(ArgsOf(*data, count, data->reference), nullptr); }});
+  contest.check = [=] { return gpu->CompareBits(data->ours.get(), data->reference.get(), index_bytes); };
+  contest.rows = [=](const std::vector<Summary>& seconds) {
+    Row row = identity;
+    row.ours = GigaPerSecond(seconds[0], static_cast<double>(row.n));
+    row.reference_name = "our sort of the same rows";
+    row.reference = GigaPerSecond(seconds[1], static_cast<double>(row.n));
+    row.details["ours_us"] = seconds[0].median * 1e6;
+    row.details["reference_us"] = seconds[1].median * 1e6;
+    row.RequireRatio(1.0);
+    return std::vector<Row>{row};
+  };
+  return contest;
+}
+
 }  // namespace
 
 void AddColumnCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases) {
@@ -311,6 +383,23 @@ void AddColumnCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Cas
       entry.name = absl::StrCat("columns/", table.type, "/", identity.n);
       entry.repetitions = options.Repetitions(identity.n);
       entry.prepare = [identity, make = table.make, gpu] { return PrepareColumns(identity, make, gpu); };
+      cases->push_back(std::move(entry));
+    }
+  }
+  for (const auto& table : kTables) {
+    const int log2 = std::min(22, options.max_log2);  // the host sorts the runs
+    if (table.make != &TwoColumns && table.make != &ThreeColumns && table.make != &Words) continue;
+    for (const int64_t runs : {2, 8, 64}) {
+      Case entry;
+      Row& identity = entry.failure_row;
+      identity.row = "merge by columns";
+      identity.type = table.type;
+      identity.n = options.Count(log2);
+      identity.distribution = absl::StrCat(table.distribution, ", ", runs, " runs");
+      identity.unit = "Grows/s";
+      entry.name = absl::StrCat("columns/merge/", runs, "/", table.type, "/", identity.n);
+      entry.repetitions = options.Repetitions(identity.n);
+      entry.prepare = [identity, make = table.make, runs, gpu] { return PrepareMerge(identity, make, runs, gpu); };
       cases->push_back(std::move(entry));
     }
   }

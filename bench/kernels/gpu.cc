@@ -94,10 +94,12 @@ absl::StatusOr<double> Gpu::Time(const ColumnSortArgs& args, SortAlgorithm* take
   const int64_t bytes = cuda::ColumnSortWorkspaceBytes(args);
   const absl::Status reserved = Reserve(bytes);
   if (!reserved.ok()) return reserved;
-  OperatorReport report;
+  auto* const h_report = letter_.as<OperatorReport>();  // pinned, because the stream writes it if there are runs
   const absl::StatusOr<double> seconds =
-      Time([&](cudaStream_t stream) { return cuda::SortColumns(args, workspace_.get(), bytes, &report, stream); });
-  if (taken != nullptr) *taken = report.sort_algorithm;
+      Time([&](cudaStream_t stream) { return cuda::SortColumns(args, workspace_.get(), bytes, h_report, stream); });
+  if (!seconds.ok()) return seconds;
+  if (h_report->fault != OperatorReport::Fault::kNone) return absl::InternalError("a run is out of order");
+  if (taken != nullptr) *taken = h_report->sort_algorithm;
   return seconds;
 }
 
