@@ -86,7 +86,8 @@ void PayloadScanner::BeginValue() {
 
 void PayloadScanner::BeginDelimited() {
   const Level& level = levels_[depth_ - 1];
-  if (number_ > level.end - position_) {
+  // The tag or the length itself may lie beyond the end of its message.
+  if (position_ > level.end || number_ > level.end - position_) {
     state_ = State::kLost;
     return;
   }

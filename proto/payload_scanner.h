@@ -22,7 +22,7 @@ class PayloadScanner {
   /// Takes bytes of the message up to the next payload. Returns how many; the first byte after them, if any, is the
   /// first one of a payload of payload_bytes().
   size_t Take(absl::string_view bytes);
-  /// Bytes of the payload that comes next; 0: none is known.
+  /// Bytes of the payload that comes next; 0: none is known. Never more than the message has left, whatever it claims.
   size_t payload_bytes() const { return payload_bytes_; }
   /// The payload that came next has been received elsewhere.
   void SkipPayload();

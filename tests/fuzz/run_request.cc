@@ -1,5 +1,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "proto/payload_scanner.h"
 #include "proto/payloads.h"
 #include "server/base/errors.h"
 #include "server/plan/request_places.h"
@@ -22,6 +23,18 @@ void CheckStatus(const absl::Status& status, absl::string_view bytes) {
   ToCallStatus(status, "id");
 }
 
+// What the scanner finds lies within the message, whatever that claims.
+void CheckScanning(const google::protobuf::Descriptor* type, absl::string_view bytes) {
+  PayloadScanner scanner(type, /*field=*/0, bytes.size());
+  for (size_t at = 0; at < bytes.size();) {
+    at += scanner.Take(bytes.substr(at));
+    const size_t payload = scanner.payload_bytes();
+    FUZZ_CHECK(payload <= bytes.size() - at, Shown(bytes));
+    at += payload;
+    if (payload > 0) scanner.SkipPayload();
+  }
+}
+
 // ParseHeads accepts what protobuf's parser accepts, and reads the same from it. The output of SerializeHeads reads the
 // same again. ParseHeads also accepts tags and lengths that are longer than necessary.
 template <typename Request>
@@ -31,6 +44,7 @@ bool CheckParsing(absl::string_view bytes, const ReceivedMessage& buffer, Reques
   const bool parsed = ParseHeads(buffer.pieces(), &heads, &ranges);
   const bool is_message = whole->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
   FUZZ_CHECK(parsed || !is_message, Shown(bytes));
+  CheckScanning(Request::descriptor(), bytes);
   if (!parsed) return false;
   PayloadMap payloads;
   for (const PayloadRange& range : ranges) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -121,6 +122,42 @@ TEST_F(MessageReceiverTest, BytesThatAreNoMessageAreReceivedAllTheSame) {
   std::string bytes = FieldHead(v1::SortRequest::kKeysFieldNumber, size_t{1} << 40) + Payload(2 * kApart, 'x');
   Receive(bytes, 1 << 16, *Receiver(v1::SortRequest::descriptor()));
   EXPECT_TRUE(placed_.empty());
+}
+
+// The message of the keys ends with its tag, or in the middle of the length that follows.
+TEST_F(MessageReceiverTest, ALengthBeyondTheEndOfItsMessageFindsNoArray) {
+  const std::string tag = FieldHead(v1::Array::kInlineDataFieldNumber, 0).substr(0, 1);
+  for (const size_t end : {1, 2, 5}) {
+    for (const uint64_t length : {uint64_t{1} << 20, uint64_t{1} << 40, (uint64_t{1} << 63) + 5, ~uint64_t{0}}) {
+      const std::string array = tag + FieldHead(/*field=*/1, length).substr(1);
+      const std::string bytes = FieldHead(v1::SortRequest::kKeysFieldNumber, end) + array + Payload(2 * kApart, 'x');
+      Receive(bytes, 1 << 16, *Receiver(v1::SortRequest::descriptor()));
+      EXPECT_TRUE(placed_.empty()) << end << ' ' << length;
+    }
+  }
+}
+
+TEST_F(MessageReceiverTest, NoArrayIsLongerThanWhatIsLeftOfTheMessage) {
+  constexpr int kRounds = 20'000, kHeadBytes = 48;
+  std::minstd_rand random(1);  // NOLINT(cert-msc51-cpp): the same cases each time
+  v1::MergeRequest request;
+  for (const size_t size : {size_t{3}, kApart, size_t{0}, kApart}) {
+    request.add_keys()->set_inline_data(Payload(size, 'a'));
+  }
+  const std::string whole = request.SerializeAsString();
+  for (int round = 0; round < kRounds; ++round) {
+    std::string bytes = whole;
+    for (int changes = 1 + static_cast<int>(random() % 4); changes > 0; --changes) {
+      bytes[random() % kHeadBytes] = static_cast<char>(random());
+    }
+    PayloadScanner scanner(v1::MergeRequest::descriptor(), /*field=*/0, bytes.size());
+    for (size_t at = 0; at < bytes.size();) {
+      at += scanner.Take(absl::string_view(bytes).substr(at));
+      ASSERT_LE(scanner.payload_bytes(), bytes.size() - at) << "round " << round;
+      at += scanner.payload_bytes();
+      if (scanner.payload_bytes() > 0) scanner.SkipPayload();
+    }
+  }
 }
 
 TEST_F(MessageReceiverTest, WithoutAPlaceAnArrayIsCollected) {
