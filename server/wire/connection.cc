@@ -159,7 +159,9 @@ void Connection::Handshake() {
 }
 
 void Connection::Receive() {
-  // What TLS has read ahead wakes nobody. Other sockets have their turn after one read.
+  // Other sockets have their turn after one read, or as many records of TLS as that could take. What TLS has decrypted
+  // wakes nobody.
+  int records = static_cast<int>(Loop::kBufferBytes / kTlsRecordBytes);
   do {
     absl::Span<char> room, rest;
     came_ = arrivals_.CameSince(loop_.came_since());
@@ -174,12 +176,16 @@ void Connection::Receive() {
     if (is_lingering_) continue;
     if (direct > 0 && !Feed(room.data(), direct)) return Close();
     if (count > direct && !Feed(rest.data(), count - direct)) return Close();
-  } while (tls_ != nullptr);
+  } while (tls_ != nullptr && (--records > 0 || tls_->has_decrypted()));
   Flush();
 }
 
 void Connection::NoteArrivals(size_t read, bool is_all) {
-  if (tls_ != nullptr) return;  // is read to its end in each round
+  if (tls_ != nullptr) {
+    if (tls_->has_decrypted()) return;  // a record comes as a whole
+    read = tls_->TakeReceived();
+    is_all = false;
+  }
   int left = 0;
   if (!is_all && ioctl(fd_, FIONREAD, &left) != 0) left = 0;
   arrivals_.Take(read, static_cast<size_t>(left), std::chrono::steady_clock::now());

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -98,6 +99,8 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> TlsContext::Create(const std::
   // The rest of a write may lie elsewhere when it is tried again, and may be written in part.
   SSL_CTX_set_mode(made,
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  // SSL_read returns after a record without data, of which a peer may send any number.
+  SSL_CTX_clear_mode(made, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_cipher_list(made, kCiphers12);
   SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(made, 0);  // a resumed session would skip the check of the client's certificate
@@ -156,6 +159,11 @@ ssize_t TlsStream::Read(char* to, size_t size) {
 ssize_t TlsStream::Write(const char* from, size_t size) {
   ERR_clear_error();
   return Result(SSL_write(ssl_, from, static_cast<int>(std::min<size_t>(size, INT_MAX))));
+}
+
+size_t TlsStream::TakeReceived() {
+  const uint64_t all = BIO_number_read(SSL_get_rbio(ssl_));
+  return static_cast<size_t>(all - std::exchange(received_, all));
 }
 
 void TlsStream::Shutdown() {

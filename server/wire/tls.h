@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -47,6 +48,10 @@ class TlsStream {
   bool wants_write() const { return wants_write_; }
   ssize_t Read(char* to, size_t size);
   ssize_t Write(const char* from, size_t size);
+  /// Whether bytes of a record are left that the next Read takes without the socket.
+  bool has_decrypted() const { return SSL_pending(ssl_) > 0; }
+  /// Bytes that came by the socket since the last call.
+  size_t TakeReceived();
   /// Tells the peer that nothing more comes.
   void Shutdown();
   /// After the handshake: whether the peer speaks HTTP/2, as it said itself.
@@ -60,6 +65,7 @@ class TlsStream {
   SSL* const ssl_;
   bool is_done_ = false;
   bool wants_write_ = false;
+  uint64_t received_ = 0;
 };
 
 }  // namespace corank::wire
