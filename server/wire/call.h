@@ -123,6 +123,8 @@ class Call {
   virtual std::chrono::nanoseconds Wait() const = 0;
   /// How many bytes the caller may send before they are read. Grows only.
   virtual void AllowUnread(int32_t bytes) = 0;
+  /// No further message is read: the server drops what the caller still sends, and holds none of it.
+  virtual void DropRest() {}
   /// On the thread of the call's loop: whether the caller's connection leaves so many bytes of answers unread
   /// (ConnectionLimits::max_unread_answer_bytes) that the server should make no more answers for it.
   virtual bool MustTakeAnswers() { return false; }

@@ -193,7 +193,7 @@ void Connection::NoteArrivals(size_t read, bool is_all) {
 
 ssize_t Connection::ReadSome(absl::Span<char>* room, absl::Span<char>* rest) {
   *rest = {loop_.buffer(), Loop::kBufferBytes};
-  if (data_left_ > 0) {
+  if (data_left_ > 0 && data_stream_ != 0) {
     if (StreamCall* const call = Find(data_stream_)) *room = call->RoomFor(data_left_);
   }
   if (tls_ != nullptr) {
@@ -209,7 +209,12 @@ ssize_t Connection::ReadSome(absl::Span<char>* room, absl::Span<char>* rest) {
 }
 
 bool Connection::Feed(const char* data, size_t size) {
-  return nghttp2_session_mem_recv(session_, reinterpret_cast<const uint8_t*>(data), size) >= 0;
+  const size_t left = data_left_;
+  if (nghttp2_session_mem_recv(session_, reinterpret_cast<const uint8_t*>(data), size) < 0) return false;
+  // nghttp2 drops the rest of a frame of a call that it resets, and does not tell. What follows must not be read into
+  // the call's memory: it may be what ends the call.
+  if (data_left_ == left) data_stream_ = 0;
+  return true;
 }
 
 void Connection::FlushSoon() {

@@ -160,7 +160,7 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   std::vector<std::shared_ptr<StreamCall>> written_;  // a message of these has left its queue
   bool flush_is_due_ = false;
   int32_t last_stream_ = 0;
-  int32_t data_stream_ = 0;  // of the DATA frame under way
+  int32_t data_stream_ = 0;  // of the DATA frame under way, once nghttp2 has handed over some of it
   size_t data_left_ = 0;     // of its bytes
   bool is_lingering_ = false;
   bool has_begun_ = false;  // the peer's first frame has come

@@ -37,9 +37,9 @@ StreamCall* Connection::Find(int32_t stream) {
 
 int Connection::OnBeginFrame(nghttp2_session* session, const nghttp2_frame_hd* head, void* self) {
   auto& connection = *static_cast<Connection*>(self);
+  connection.data_stream_ = 0;
   connection.data_left_ = 0;
   if (head->type == NGHTTP2_DATA && (head->flags & NGHTTP2_FLAG_PADDED) == 0) {
-    connection.data_stream_ = head->stream_id;
     connection.data_left_ = head->length;
   }
   if (head->type != NGHTTP2_HEADERS) return 0;
@@ -173,6 +173,7 @@ int Connection::OnFrame(nghttp2_session*, const nghttp2_frame* frame, void* self
 int Connection::OnData(nghttp2_session* session, uint8_t, int32_t stream, const uint8_t* data, size_t size,
                        void* self) {
   auto& connection = *static_cast<Connection*>(self);
+  connection.data_stream_ = stream;
   connection.data_left_ -= std::min(connection.data_left_, size);
   // The connection's window is for all calls: one that is not read must not stop the others.
   nghttp2_session_consume_connection(session, size);

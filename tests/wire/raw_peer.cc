@@ -46,7 +46,12 @@ std::string Message(absl::string_view bytes) {
   return absl::StrCat(absl::string_view("\0", 1), Number(static_cast<uint32_t>(bytes.size()), 4), bytes);
 }
 
-RawPeer::RawPeer(int port, bool greets) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+std::string FrameOf(uint8_t type, uint8_t flags, int32_t stream, absl::string_view payload) {
+  return absl::StrCat(Number(static_cast<uint32_t>(payload.size()), 3), std::string(1, static_cast<char>(type)),
+                      std::string(1, static_cast<char>(flags)), Number(static_cast<uint32_t>(stream), 4), payload);
+}
+
+RawPeer::RawPeer(int port, bool greets, bool secures) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -54,6 +59,7 @@ RawPeer::RawPeer(int port, bool greets) : fd_(socket(AF_INET, SOCK_STREAM | SOCK
   EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   nghttp2_hd_deflate_new(&deflater_, 4096);
   nghttp2_hd_inflate_new(&inflater_);
+  if (secures) Secure();
   if (!greets) return;
   Send(kPreface);
   SendFrame(NGHTTP2_SETTINGS, 0, 0, "");
@@ -62,12 +68,24 @@ RawPeer::RawPeer(int port, bool greets) : fd_(socket(AF_INET, SOCK_STREAM | SOCK
 RawPeer::~RawPeer() {
   nghttp2_hd_deflate_del(deflater_);
   nghttp2_hd_inflate_del(inflater_);
+  SSL_free(ssl_);
   close(fd_);
+}
+
+void RawPeer::Secure() {
+  constexpr std::array<unsigned char, 3> kHttp2 = {2, 'h', '2'};
+  SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
+  ssl_ = SSL_new(context);
+  SSL_CTX_free(context);  // the session keeps it
+  SSL_set_fd(ssl_, fd_);
+  SSL_set_alpn_protos(ssl_, kHttp2.data(), kHttp2.size());
+  EXPECT_EQ(SSL_connect(ssl_), 1);
 }
 
 bool RawPeer::Send(absl::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = ssl_ == nullptr ? send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL)
+                                         : SSL_write(ssl_, bytes.data(), static_cast<int>(bytes.size()));
     if (sent <= 0) return false;
     bytes.remove_prefix(static_cast<size_t>(sent));
   }
@@ -75,9 +93,7 @@ bool RawPeer::Send(absl::string_view bytes) {
 }
 
 bool RawPeer::SendFrame(uint8_t type, uint8_t flags, int32_t stream, absl::string_view payload) {
-  return Send(absl::StrCat(Number(static_cast<uint32_t>(payload.size()), 3), std::string(1, static_cast<char>(type)),
-                           std::string(1, static_cast<char>(flags)), Number(static_cast<uint32_t>(stream), 4),
-                           payload));
+  return Send(FrameOf(type, flags, stream, payload));
 }
 
 bool RawPeer::SendHeaders(int32_t stream, const Fields& fields, bool ends) {
@@ -114,9 +130,11 @@ bool RawPeer::SendData(int32_t stream, absl::string_view bytes, bool ends) {
 
 bool RawPeer::Fill(absl::Duration patience) {
   pollfd waited = {fd_, POLLIN, 0};
-  if (poll(&waited, 1, static_cast<int>(absl::ToInt64Milliseconds(patience))) <= 0) return false;
+  const bool is_there = ssl_ != nullptr && SSL_pending(ssl_) > 0;
+  if (!is_there && poll(&waited, 1, static_cast<int>(absl::ToInt64Milliseconds(patience))) <= 0) return false;
   std::array<char, 65536> buffer;
-  const ssize_t count = recv(fd_, buffer.data(), buffer.size(), 0);
+  const ssize_t count = ssl_ == nullptr ? recv(fd_, buffer.data(), buffer.size(), 0)
+                                        : SSL_read(ssl_, buffer.data(), static_cast<int>(buffer.size()));
   if (count <= 0) {
     is_closed_ = true;
     return false;

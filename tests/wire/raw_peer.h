@@ -3,6 +3,7 @@
 #define CORANK_TESTS_WIRE_RAW_PEER_H_
 
 #include <nghttp2/nghttp2.h>
+#include <openssl/ssl.h>
 
 #include <cstdint>
 #include <optional>
@@ -27,19 +28,22 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 /// The headers of a gRPC call.
 Fields CallFields(const std::string& path);
 
+/// The bytes of a frame.
+std::string FrameOf(uint8_t type, uint8_t flags, int32_t stream, absl::string_view payload);
+
 /// A gRPC message with its prefix.
 std::string Message(absl::string_view bytes);
 
 /// Not thread-safe.
 class RawPeer {
  public:
-  /// Connects; `greets`: and sends the preface with empty settings.
-  explicit RawPeer(int port, bool greets = true);
+  /// Connects; `greets`: and sends the preface with empty settings; `secures`: with TLS, trusting anybody.
+  explicit RawPeer(int port, bool greets = true, bool secures = false);
   ~RawPeer();
   RawPeer(const RawPeer&) = delete;
   RawPeer& operator=(const RawPeer&) = delete;
 
-  /// False if the server has closed the connection.
+  /// False if the server has closed the connection. With TLS, each 16 KiB at most are a record of their own.
   bool Send(absl::string_view bytes);
   bool SendFrame(uint8_t type, uint8_t flags, int32_t stream, absl::string_view payload);
   bool SendHeaders(int32_t stream, const Fields& fields, bool ends = false);
@@ -57,10 +61,12 @@ class RawPeer {
   bool IsClosedWithin(absl::Duration patience);
 
  private:
+  void Secure();
   bool Fill(absl::Duration patience);
   Fields Decode(absl::string_view block);
 
   int fd_;
+  SSL* ssl_ = nullptr;  // null: plaintext
   bool is_closed_ = false;
   std::string received_;
   nghttp2_hd_deflater* deflater_ = nullptr;

@@ -80,6 +80,61 @@ TEST(TlsTest, EndsConnectionsWithoutTls) {
   EXPECT_TRUE(Ask(Connect(server.port(), Credentials(authority)), "/test/Echo", "x").status.ok());
 }
 
+// Connections have the server's two loops in turn. One that stays occupied lets bytes of others come whole.
+class OccupiedLoopTest : public ::testing::Test {
+ protected:
+  OccupiedLoopTest() {
+    occupant_.SendHeaders(1, CallFields("/test/Block"));
+    occupant_.SendData(1, Message(""), true);
+    server_.seen().blocked.WaitForNotification();
+  }
+
+  const TestAuthority authority_{"authority"};
+  WireServer server_{{}, Context(authority_.IssueServer())};
+  RawPeer occupant_{server_.port(), true, true}, elsewhere_{server_.port(), true, true};
+  RawPeer first_{server_.port(), true, true}, elsewhere_too_{server_.port(), true, true};
+  RawPeer second_{server_.port(), true, true};
+};
+
+// nghttp2 resets a call whose data have more bytes than its content-length says, and drops the rest of the frame. The
+// frame after it ends the call, and with it the memory that the dropped bytes must not be read into.
+TEST_F(OccupiedLoopTest, ReadsNothingIntoTheMemoryOfACallThatIsReset) {
+  constexpr size_t kMessageBytes = 60'000, kFrameBytes = 1000, kPriorities = 33;
+  Fields fields = CallFields("/test/Echo");
+  fields.emplace_back("content-length", "100");
+  first_.SendHeaders(1, fields);
+  first_.SendData(1, Message(std::string(kMessageBytes, 'm')).substr(0, 20));
+  const std::string frame = FrameOf(NGHTTP2_DATA, 0, 1, std::string(kFrameBytes, 'd'));
+  first_.Send(frame.substr(0, frame.size() / 2));
+  std::string rest = frame.substr(frame.size() / 2) + FrameOf(NGHTTP2_RST_STREAM, 0, 1, std::string(4, '\0'));
+  for (size_t i = 0; i < kPriorities; ++i) rest += FrameOf(NGHTTP2_PRIORITY, 0, 3, std::string(5, '\0'));
+  rest += FrameOf(NGHTTP2_PING, 0, 0, "01234567");
+  ASSERT_LE(rest.size(), kFrameBytes) << "one read could take all of it for the rest of the frame";
+  first_.Send(rest);
+  server_.seen().unblock.Notify();
+  std::optional<Frame> read;
+  do {
+    read = first_.Read(absl::Seconds(10), /*all=*/true);
+    ASSERT_TRUE(read);
+  } while (read->type != NGHTTP2_PING);
+  EXPECT_TRUE(server_.seen().AwaitNoHandlers());
+}
+
+TEST_F(OccupiedLoopTest, ReadsOneConnectionOnlyForAWhileBeforeItReadsOthers) {
+  constexpr uint8_t kUnknown = 0x42;
+  constexpr size_t kFrames = 24, kFrameBytes = 16'000;
+  for (size_t i = 0; i < kFrames; ++i) first_.SendFrame(kUnknown, 0, 0, std::string(kFrameBytes, 'u'));
+  first_.SendHeaders(1, CallFields("/test/Echo"));
+  first_.SendData(1, Message("first"), true);
+  second_.SendHeaders(1, CallFields("/test/Total"));
+  second_.SendData(1, Message("second"), true);
+  server_.seen().unblock.Notify();
+  EXPECT_EQ(ValueOf(first_.ReadCall(1), "grpc-status"), "0");
+  EXPECT_EQ(ValueOf(second_.ReadCall(1), "grpc-status"), "0");
+  absl::MutexLock lock(&server_.seen().mutex);
+  EXPECT_THAT(server_.seen().paths, ElementsAre("/test/Block", "/test/Total", "/test/Echo"));
+}
+
 TEST(TlsTest, RefusesMaterialThatDoesNotFit) {
   const TestAuthority authority("authority");
   const TestCertificate one = authority.IssueServer(), other = authority.IssueServer("another");

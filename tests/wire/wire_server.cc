@@ -74,6 +74,21 @@ class Total final : public TestHandler {
   size_t total_ = 0;
 };
 
+// Asks for each message after the round in which the last one came.
+class Later final : public TestHandler {
+ public:
+  Later(std::shared_ptr<Call> call, Seen* seen) : TestHandler(call, seen), call_(std::move(call)) {}
+  void Take(absl::string_view bytes) override {
+    total_ += bytes.size();
+    call_->Post([call = call_] { call->Read(); });
+  }
+  void OnHalfClose() override { call_->Finish({}, {}, Bytes(absl::StrCat(total_))); }
+
+ private:
+  const std::shared_ptr<Call> call_;
+  size_t total_ = 0;
+};
+
 class Copies final : public TestHandler {
  public:
   using TestHandler::TestHandler;
@@ -96,7 +111,7 @@ class Copies final : public TestHandler {
 class Hang final : public TestHandler {
  public:
   using TestHandler::TestHandler;
-  void Take(absl::string_view) override {}
+  void Take(absl::string_view) override { call().DropRest(); }
   void OnHalfClose() override {}
 };
 
@@ -204,6 +219,10 @@ void WireServer::Release() {
 
 std::shared_ptr<Handler> WireServer::Route(const std::shared_ptr<Call>& call) {
   const std::string& path = call->head().path;
+  {
+    absl::MutexLock lock(&seen_.mutex);
+    seen_.paths.push_back(path);
+  }
   if (path == "/test/Hold") {
     absl::MutexLock lock(&mutex_);
     held_.push_back(call);
@@ -212,6 +231,7 @@ std::shared_ptr<Handler> WireServer::Route(const std::shared_ptr<Call>& call) {
   call->Read();
   if (path == "/test/Echo") return std::make_shared<Echo>(call, &seen_);
   if (path == "/test/Total") return std::make_shared<Total>(call, &seen_);
+  if (path == "/test/Later") return std::make_shared<Later>(call, &seen_);
   if (path == "/test/Copies") return std::make_shared<Copies>(call, &seen_);
   if (path == "/test/Hang") return std::make_shared<Hang>(call, &seen_);
   if (path == "/test/Block") return std::make_shared<Block>(call, &seen_);

@@ -36,13 +36,15 @@ struct Seen {
 
   absl::Mutex mutex;
   std::vector<CallStatus> cancels ABSL_GUARDED_BY(mutex);
+  std::vector<std::string> paths ABSL_GUARDED_BY(mutex);  // of calls, in the order of their heads
 };
 
 /// Listens on a port of its own. The methods:
 ///   /test/Echo    answers the message with itself
 ///   /test/Total   answers the end of the messages with the number of their bytes, as text
+///   /test/Later   the same, but it reads one message in a round of its loop
 ///   /test/Copies  answers "N" with N messages of 64 KiB, one after the other
-///   /test/Hang    reads, and never answers
+///   /test/Hang    reads one message, and never answers
 ///   /test/Hold    reads nothing until Release
 ///   /test/Fail    status 9 with a message, details and trailing metadata
 ///   /test/Names   answers with the names of the peer's certificate
