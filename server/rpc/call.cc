@@ -268,6 +268,7 @@ wire::Sink* UnaryCall::OnMessageBegin(size_t size) {
 
 void UnaryCall::OnMessage() {
   is_whole_ = true;
+  call().DropRest();
   if (turn_ != nullptr) {  // it was planned to be in time, and has hardly any left
     is_started_ = true;
     return Start(receiver_.Take());

@@ -1,7 +1,10 @@
 #include "server/rpc/reflection.h"
 
+#include <atomic>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "google/protobuf/descriptor.h"
@@ -17,9 +20,10 @@ using google::protobuf::DescriptorPool;
 using google::protobuf::FileDescriptor;
 using grpc::reflection::v1::ServerReflectionRequest;
 using grpc::reflection::v1::ServerReflectionResponse;
-using Services = std::shared_ptr<const std::vector<std::string>>;
-
 constexpr size_t kMostNameBytes = 4 << 10;
+// Calls at a time. Each of them may leave an answer of some 100 KB unread.
+constexpr int kMostCalls = 64;
+constexpr absl::Duration kReflectionRetry = absl::Seconds(1);
 constexpr const char* kServices[] = {"grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"};
 
 void AddFile(const FileDescriptor* file, absl::flat_hash_set<const FileDescriptor*>* added,
@@ -63,12 +67,24 @@ ServerReflectionResponse Respond(const ServerReflectionRequest& request, const s
   return response;
 }
 
+// What all calls share.
+struct Reflected {
+  std::vector<std::string> services;
+  std::atomic<int> calls{0};
+};
+
 class ReflectionCall final : public wire::Handler {
  public:
-  ReflectionCall(std::shared_ptr<wire::Call> call, Services services)
-      : call_(std::move(call)), services_(std::move(services)) {
-    call_->ReadWhenever();
+  ReflectionCall(std::shared_ptr<wire::Call> call, std::shared_ptr<Reflected> reflected)
+      : call_(std::move(call)), reflected_(std::move(reflected)) {
+    if (++reflected_->calls <= kMostCalls) {
+      call_->ReadWhenever();
+      return;
+    }
+    call_->Finish(ToCallStatus(
+        RetryLater(v1::ERROR_REASON_TOO_MANY_OPEN, "too many reflection calls are open", kReflectionRetry), ""));
   }
+  ~ReflectionCall() override { --reflected_->calls; }
 
   wire::Sink* OnMessageBegin(size_t size) override {
     if (size > kMostNameBytes) {
@@ -82,7 +98,7 @@ class ReflectionCall final : public wire::Handler {
     ServerReflectionRequest request;
     const absl::Status parsed = ParseSmall(collector_->view(), &request);
     if (!parsed.ok()) return call_->Finish(ToCallStatus(parsed, ""));
-    call_->Write(SmallBytes(Respond(request, *services_)));
+    call_->Write(SmallBytes(Respond(request, reflected_->services)));
   }
   void OnHalfClose() override { call_->Finish({}); }
   void OnWritten() override { call_->ReadWhenever(); }
@@ -91,7 +107,7 @@ class ReflectionCall final : public wire::Handler {
 
  private:
   const std::shared_ptr<wire::Call> call_;
-  const Services services_;
+  const std::shared_ptr<Reflected> reflected_;
   std::unique_ptr<wire::Collector> collector_;
 };
 
@@ -99,7 +115,8 @@ class ReflectionCall final : public wire::Handler {
 
 void AddReflection(std::vector<std::string> services, Methods* methods) {
   for (const char* own : kServices) services.emplace_back(own);
-  const auto shared = std::make_shared<const std::vector<std::string>>(std::move(services));
+  const auto shared = std::make_shared<Reflected>();
+  shared->services = std::move(services);
   for (const char* own : kServices) {
     methods->Add(own, "ServerReflectionInfo", [shared](const std::shared_ptr<wire::Call>& call) {
       return std::make_shared<ReflectionCall>(call, shared);

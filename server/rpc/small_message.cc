@@ -34,7 +34,10 @@ wire::Sink* SmallCall::OnMessageBegin(size_t size) {
   return collector_.get();
 }
 
-void SmallCall::OnMessage() { TakeOnce(std::string(std::exchange(collector_, nullptr)->view())); }
+void SmallCall::OnMessage() {
+  call_->DropRest();
+  TakeOnce(std::string(std::exchange(collector_, nullptr)->view()));
+}
 
 void SmallCall::OnHalfClose() { TakeOnce(InvalidField("request", "the call has no message")); }
 

@@ -26,6 +26,7 @@ struct ConnectionLimits {
   /// Concurrent calls of one connection. Further ones are refused, and clients that follow the protocol wait.
   uint32_t max_streams = 256;
   /// Most bytes of a call's metadata, as HTTP/2 counts them: 32 more than its name and value for each entry.
+  /// Binary values that commas join are an entry each.
   size_t max_header_bytes = 16 << 10;
   /// Bytes that a caller may have on its way on one connection, over all calls.
   int32_t connection_window = 16 << 20;

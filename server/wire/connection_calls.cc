@@ -75,7 +75,9 @@ int Connection::OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uin
 
 void Connection::AddHeader(StreamCall* call, absl::string_view name, absl::string_view value) {
   constexpr size_t kEntryBytes = 32;  // as HTTP/2 counts
-  call->head_bytes_ += name.size() + value.size() + kEntryBytes;
+  // Values that commas join become entries of their own, each with a copy of the name.
+  const auto entries = static_cast<size_t>(1 + (IsBinary(name) ? std::count(value.begin(), value.end(), ',') : 0));
+  call->head_bytes_ += value.size() + entries * (name.size() + kEntryBytes);
   if (call->head_bytes_ > limits_.max_header_bytes) {
     call->refusal_ = {kResourceExhausted,
                       absl::StrCat("the call's metadata have more than ", limits_.max_header_bytes, " bytes"), ""};

@@ -79,6 +79,13 @@ void StreamCall::AllowUnread(int32_t bytes) {
   });
 }
 
+void StreamCall::DropRest() {
+  loop_->Run([self = shared_from_this()] {
+    self->drops_rest_ = true;
+    if (self->connection_ != nullptr) self->DropHeld();
+  });
+}
+
 bool StreamCall::MustTakeAnswers() { return connection_ != nullptr && connection_->MustTakeAnswers(); }
 
 void StreamCall::SetRead(bool is_patient) {
@@ -95,10 +102,11 @@ void StreamCall::SetRead(bool is_patient) {
 void StreamCall::TakeHeld() {
   if (connection_ == nullptr || is_parsing_) return;
   if (!held_.empty()) {
-    const std::string held = std::exchange(held_, {});
-    const size_t taken = Parse(held);
-    if (!is_finished_) held_ = held.substr(taken);
-    if (connection_ != nullptr) connection_->Consume(stream_, is_finished_ ? held.size() : taken);
+    std::string held = std::exchange(held_, {});
+    const size_t begin = std::exchange(held_taken_, 0);
+    const size_t taken = Parse(absl::string_view(held).substr(begin));
+    if (connection_ != nullptr) connection_->Consume(stream_, drops_bytes() ? held.size() - begin : taken);
+    if (!drops_bytes()) Hold(std::move(held), begin + taken);
   }
   if (!half_closed_ || half_close_told_ || !wants_bytes() || !held_.empty()) return;
   if (prefix_bytes_ != 0) return EndIncomplete();
@@ -107,15 +115,29 @@ void StreamCall::TakeHeld() {
   handler_->OnHalfClose();
 }
 
+void StreamCall::Hold(std::string bytes, size_t taken) {
+  if (taken == bytes.size()) return;
+  // Moving the rest for each of many short messages would take as long as the square of their number.
+  if (taken > bytes.size() / 2) bytes.erase(0, std::exchange(taken, 0));
+  held_ = std::move(bytes);
+  held_taken_ = taken;
+}
+
+void StreamCall::DropHeld() {
+  const size_t dropped = held_.size() - std::exchange(held_taken_, 0);
+  held_ = {};
+  connection_->Consume(stream_, dropped);
+}
+
 size_t StreamCall::Take(absl::string_view bytes) {
   heard_ = loop_->now();
-  if (is_finished_ || handler_ == nullptr) return bytes.size();
+  if (drops_bytes() || handler_ == nullptr) return bytes.size();
   if (!held_.empty()) {
     held_.append(bytes.data(), bytes.size());
     return 0;
   }
   const size_t taken = Parse(bytes);
-  if (is_finished_) return bytes.size();
+  if (drops_bytes()) return bytes.size();
   held_.append(bytes.data() + taken, bytes.size() - taken);
   return taken;
 }
@@ -221,7 +243,7 @@ void StreamCall::End(CallStatus status, Metadata trailers, std::optional<Bytes> 
   status_ = std::move(status);
   trailers_ = std::move(trailers);
   // What was not read is not read any more.
-  if (!held_.empty()) connection_->Consume(stream_, std::exchange(held_, {}).size());
+  DropHeld();
   connection_->Send(this);
 }
 

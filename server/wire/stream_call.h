@@ -30,6 +30,7 @@ class StreamCall final : public Call, public std::enable_shared_from_this<Stream
   void AfterReads(size_t bytes, Loop::Task task) override { loop_->AfterReads(bytes, std::move(task)); }
   std::chrono::nanoseconds Wait() const override { return loop_->Wait(); }
   void AllowUnread(int32_t bytes) override;
+  void DropRest() override;
   bool MustTakeAnswers() override;
 
  private:
@@ -48,6 +49,9 @@ class StreamCall final : public Call, public std::enable_shared_from_this<Stream
   void SetRead(bool is_patient);
   // Reads what was held back.
   void TakeHeld();
+  // Holds these bytes back, of which so many were taken.
+  void Hold(std::string bytes, size_t taken);
+  void DropHeld();
   size_t Parse(absl::string_view bytes);
   void EndIncomplete();
   void Queue(Bytes message, bool is_written);
@@ -65,6 +69,7 @@ class StreamCall final : public Call, public std::enable_shared_from_this<Stream
   // Memory for the next bytes of a message under way, at most `most` of them; empty: none, or not now.
   absl::Span<char> RoomFor(size_t most);
   bool wants_bytes() const { return wants_message_ && !is_finished_; }
+  bool drops_bytes() const { return is_finished_ || drops_rest_; }
 
   const std::shared_ptr<Loop> loop_;
   Connection* connection_;  // null once the stream is closed
@@ -88,7 +93,9 @@ class StreamCall final : public Call, public std::enable_shared_from_this<Stream
   Instant heard_;            // when bytes came last, or began to be wanted
   bool half_closed_ = false;
   bool half_close_told_ = false;
-  std::string held_;  // came before they were asked for
+  bool drops_rest_ = false;  // no message is wanted any more
+  std::string held_;         // came before they were asked for
+  size_t held_taken_ = 0;    // of these, since
 
   // To send.
   std::deque<Outgoing> outgoing_;
