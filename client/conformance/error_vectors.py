@@ -58,7 +58,7 @@ def sorts() -> Iterator[Vector]:
     yield refused(
         "columns/many",
         ["columns", "integers"],
-        call("sort_columns", {"columns": [{"data": rows}] * 17, "output": "indices"}),
+        call("sort_columns", {"columns": [{"data": rows}] * 33, "output": "indices"}),
         field="key_columns",
     )
 

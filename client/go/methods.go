@@ -17,7 +17,7 @@ func (c *Client) Argsort(ctx context.Context, keys *Array, options ...Option) (*
 	return found.Indices, nil
 }
 
-// SortColumns sorts rows by 1 to 16 columns: by the first, equal rows by the second, and so on. Stable. Options: Limit,
+// SortColumns sorts rows by 1 to 32 columns: by the first, equal rows by the second, and so on. Stable. Options: Limit,
 // Values, WithIndices, Algorithm, Runs. For Into and Keep, a column of strings is two results.
 func (c *Client) SortColumns(ctx context.Context, columns []Column, options ...Option) (*SortResult, error) {
 	return run(ctx, c, sorting(nil, columns, true, sortedKeys), options)

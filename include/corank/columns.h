@@ -71,7 +71,7 @@ struct PackedStrings {
 
 /// Sorts rows by the first column, rows that are equal there by the second, and so on. Stable.
 struct ColumnSortRequest {
-  /// 1 to 16 columns with the same number of rows.
+  /// 1 to 32 columns with the same number of rows.
   std::vector<ColumnView> columns;
   /// One value for each row. Not together with an output of indices or ranks.
   std::optional<ArrayView> values;

@@ -10,8 +10,8 @@
 
 namespace corank {
 
-/// The largest number of columns in one key.
-inline constexpr int kMaxKeyColumns = 16;
+/// The largest number of columns in one key. The order of all of them is one argument of a kernel (row_order.h).
+inline constexpr int kMaxKeyColumns = 32;
 
 /// The content of a column's rows, which decides how rows compare.
 enum class ColumnKind : uint8_t {

@@ -182,14 +182,19 @@ class RowOrder {
   }
 
  private:
-  struct Column {
-    const uint8_t* data = nullptr;
-    const int64_t* offsets = nullptr;
-    uint64_t flip = 0;  // all ones for bytes and strings in descending order
+  /// The order of the numbers of a column: integers, or the floats of its width.
+  union NumberOrder {
+    NumberOrder() : integers() {}
     KeyOrder<uint64_t, false> integers;
     KeyOrder<uint64_t, true> doubles;
     KeyOrder<uint32_t, true> floats;
     KeyOrder<uint16_t, true> halves;
+  };
+  struct Column {
+    const uint8_t* data = nullptr;
+    const int64_t* offsets = nullptr;
+    uint64_t flip = 0;  // all ones for bytes and strings in descending order
+    NumberOrder numbers;
     const uint8_t* validity = nullptr;
     uint64_t infinity = 0;  // of floats, without its sign, as Magnitude gives it
     int32_t row_bytes = 0;
@@ -228,19 +233,21 @@ class RowOrder {
           return Integer(uint64_t{data[row]} << 56);
         case 2: {
           const uint16_t raw = reinterpret_cast<const uint16_t*>(data)[row];
-          return is_float ? uint64_t{halves.RankOfRaw(raw)} << 48 : Integer(uint64_t{raw} << 48);
+          return is_float ? uint64_t{numbers.halves.RankOfRaw(raw)} << 48 : Integer(uint64_t{raw} << 48);
         }
         case 4: {
           const uint32_t raw = reinterpret_cast<const uint32_t*>(data)[row];
-          return is_float ? uint64_t{floats.RankOfRaw(raw)} << 32 : Integer(uint64_t{raw} << 32);
+          return is_float ? uint64_t{numbers.floats.RankOfRaw(raw)} << 32 : Integer(uint64_t{raw} << 32);
         }
         default: {
           const uint64_t raw = reinterpret_cast<const uint64_t*>(data)[row];
-          return is_float ? doubles.RankOfRaw(raw) : Integer(raw);
+          return is_float ? numbers.doubles.RankOfRaw(raw) : Integer(raw);
         }
       }
     }
-    CORANK_HOST_DEVICE uint64_t Integer(uint64_t raw) const { return integers.Encode(raw) & HighBytes(row_bytes); }
+    CORANK_HOST_DEVICE uint64_t Integer(uint64_t raw) const {
+      return numbers.integers.Encode(raw) & HighBytes(row_bytes);
+    }
   };
 
   static Column MakeColumn(const KeyColumn& from) {
@@ -255,10 +262,17 @@ class RowOrder {
       return column;
     }
     column.is_float = IsFloat(from.type);
-    column.integers = KeyOrder<uint64_t, false>(IsSigned(from.type) ? KeyType::kInt64 : KeyType::kUint64, from.order);
-    column.doubles = KeyOrder<uint64_t, true>(from.type, from.order);
-    column.floats = KeyOrder<uint32_t, true>(from.type, from.order);
-    column.halves = KeyOrder<uint16_t, true>(from.type, from.order);
+    NumberOrder& numbers = column.numbers;
+    if (!column.is_float) {
+      const KeyType wide = IsSigned(from.type) ? KeyType::kInt64 : KeyType::kUint64;
+      numbers.integers = KeyOrder<uint64_t, false>(wide, from.order);
+    } else if (from.row_bytes == 8) {
+      numbers.doubles = KeyOrder<uint64_t, true>(from.type, from.order);
+    } else if (from.row_bytes == 4) {
+      numbers.floats = KeyOrder<uint32_t, true>(from.type, from.order);
+    } else {
+      numbers.halves = KeyOrder<uint16_t, true>(from.type, from.order);
+    }
     return column;
   }
 
@@ -304,7 +318,7 @@ class RowOrder {
   int64_t bytes_before_strings_ = 0;
   int64_t stream_bytes_ = 0;
 };
-static_assert(sizeof(RowOrder) <= 3584, "a kernel argument, with others beside it, has at most 4096 bytes");
+static_assert(sizeof(RowOrder) <= 3712, "a kernel argument, with others beside it, has at most 4096 bytes");
 
 }  // namespace corank
 

@@ -263,8 +263,8 @@ def test_stream_ids_end_at_1023(channel: grpc.Channel) -> None:
 
 def test_the_number_of_columns_and_inputs_and_the_width_of_records(channel: grpc.Channel) -> None:
     column = operators.KeyColumn(data=inline(b"ba"))
-    assert len(sort(channel, key_columns=[column] * 16).key_columns) == 16
-    assert refused(lambda: sort(channel, key_columns=[column] * 17)) == "key_columns"
+    assert len(sort(channel, key_columns=[column] * 32).key_columns) == 32
+    assert refused(lambda: sort(channel, key_columns=[column] * 33)) == "key_columns"
     assert merge(channel, 1024).keys.count == 1024
     for count in (1, 1025):
         assert refused(lambda count=count: merge(channel, count)) == "keys"

@@ -129,11 +129,19 @@ TEST_F(SortColumns, MovesOneLongStringAndManyShortOnes) {
 }
 
 TEST_F(SortColumns, TakesAsManyColumnsAsTheLimitAllows) {
-  std::vector<TestColumn> columns;
-  for (int i = 0; i < kMaxKeyColumns; ++i) {
-    columns.push_back(BytesColumn(2, kBothOrders[i % 2], FewBytes(2000, 2, 1, 2, static_cast<uint64_t>(i))));
+  for (int count : {16, 17, kMaxKeyColumns}) {
+    std::vector<TestColumn> columns, last_columns;
+    for (int i = 0; i < count; ++i) {
+      const auto seed = static_cast<uint64_t>(i);
+      columns.push_back(BytesColumn(2, kBothOrders[i % 2], FewBytes(2000, 2, 1, 2, seed)));
+      // Rows differ in few columns, numbers of every type, so that the last ones decide.
+      const KeyType type = kAllKeyTypes[static_cast<size_t>(i) % std::size(kAllKeyTypes)];
+      const Distribution keys = i % 8 == 0 || i + 2 >= count ? Distribution::kSixteenDistinct : Distribution::kAllEqual;
+      last_columns.push_back(NumberColumn(type, kBothOrders[i / 2 % 2], MakeKeys(type, keys, 20011, seed)));
+    }
+    Check(columns);
+    Check(last_columns);
   }
-  Check(columns);
 }
 
 }  // namespace

@@ -171,12 +171,14 @@ TEST_F(SortColumnsWithNulls, OrdersStringsAmongOtherColumns) {
 }
 
 TEST_F(SortColumnsWithNulls, TakesAsManyColumnsAsTheLimitAllows) {
-  std::vector<TestColumn> columns;
-  for (int i = 0; i < kMaxKeyColumns; ++i) {
-    const Bytes bytes = FewBytes(2000, 2, 1, 2, static_cast<uint64_t>(i));
-    columns.push_back(WithNulls(BytesColumn(2, kBothOrders[i % 2], bytes), 2, kNullOrders[i / 2 % 2]));
+  for (int count : {16, 17, kMaxKeyColumns}) {
+    std::vector<TestColumn> columns;
+    for (int i = 0; i < count; ++i) {
+      const Bytes bytes = FewBytes(2000, 2, 1, i + 4 < count ? 1 : 2, static_cast<uint64_t>(i));
+      columns.push_back(WithNulls(BytesColumn(2, kBothOrders[i % 2], bytes), 2, kNullOrders[i / 2 % 2]));
+    }
+    Check(columns);
   }
-  Check(columns);
 }
 
 }  // namespace

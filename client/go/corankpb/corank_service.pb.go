@@ -55,7 +55,7 @@
 //   characters of a name or a job_id                    1 to 128 of [A-Za-z0-9._-]
 //   characters of a request_id                          0 to 128, printable ASCII
 //   inputs of a Merge                                   2 to 1024
-//   columns of a key                                    1 to 16
+//   columns of a key                                    1 to 32
 //   runs of a Sort of `key_columns`                     1 to 1024
 //   operations of a plan                                1 to 16
 //   parts of a job                                      0 to 64

@@ -1023,7 +1023,7 @@ type SortRequest struct {
 	IndicesDestination *Destination `protobuf:"bytes,10,opt,name=indices_destination,json=indicesDestination,proto3" json:"indices_destination,omitempty"`
 	// Options of the request.
 	Options *RequestOptions `protobuf:"bytes,11,opt,name=options,proto3" json:"options,omitempty"`
-	// A key of 1 to 16 columns, instead of `keys`. Rows are sorted by the first column, rows that are equal in it by the
+	// A key of 1 to 32 columns, instead of `keys`. Rows are sorted by the first column, rows that are equal in it by the
 	// second, and so on (lexicographic order). All columns have the same number of rows.
 	KeyColumns []*KeyColumn `protobuf:"bytes,12,rep,name=key_columns,json=keyColumns,proto3" json:"key_columns,omitempty"`
 	// The destination of the ranks. Default: inline.

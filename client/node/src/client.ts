@@ -127,7 +127,7 @@ export class Client extends Selecting {
   }
 
   /**
-   * Sorts rows by 1 to 16 columns: by the first, equal rows by the second, and so on. Stable.
+   * Sorts rows by 1 to 32 columns: by the first, equal rows by the second, and so on. Stable.
    * @param options `values`: one for each row, sorted with them; `indices`: return the order of the rows too
    * @returns the sorted columns, each in the form in which it was given
    */

@@ -76,11 +76,11 @@ def test_a_chain_ranks_and_goes_on_with_ranks(client: corank.Client) -> None:
 
 
 def test_ranks_stand_for_more_columns_than_a_call_takes(corankd_client: corank.Client) -> None:
-    columns = list(np.random.default_rng(5).integers(0, 2, (20, 5000)).astype(np.int8))
-    with pytest.raises(corank.InvalidArgument, match="must have 1 to 16 columns, not 20"):
+    columns = list(np.random.default_rng(5).integers(0, 2, (40, 5000)).astype(np.int8))
+    with pytest.raises(corank.InvalidArgument, match="must have 1 to 32 columns, not 40"):
         corankd_client.argsort_columns(columns)
-    ranks = corankd_client.rank_columns(columns[:16])
-    np.testing.assert_array_equal(corankd_client.argsort_columns([ranks, *columns[16:]]), np.lexsort(columns[::-1]))
+    ranks = corankd_client.rank_columns(columns[:32])
+    np.testing.assert_array_equal(corankd_client.argsort_columns([ranks, *columns[32:]]), np.lexsort(columns[::-1]))
 
 
 def test_dates_have_ranks(client: corank.Client) -> None:

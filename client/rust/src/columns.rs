@@ -145,7 +145,7 @@ impl FromResults for SortedColumns {
 }
 
 impl Client {
-    /// Sorts rows by the first column, rows that are equal in it by the second, and so on. 1 to 16 columns.
+    /// Sorts rows by the first column, rows that are equal in it by the second, and so on. 1 to 32 columns.
     pub fn sort_columns<'a>(&'a self, columns: Vec<Column<'a>>) -> Request<'a, SortedColumns> {
         Request::new(self, sorting_columns(columns, SortOutput::Keys))
     }

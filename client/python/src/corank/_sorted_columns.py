@@ -41,7 +41,7 @@ class ColumnOperators(Operators[A]):
         """Sorts rows by several columns: by the first, equal rows by the second, and so on. Stable.
 
         Args:
-            columns: 1 to 16 columns of n rows. A column is an array as for `sort`; an array of byte strings of one
+            columns: 1 to 32 columns of n rows. A column is an array as for `sort`; an array of byte strings of one
                 width (dtype "S" or "V"), compared byte by byte; or a list or tuple of bytes or of str, of any lengths,
                 compared as in Python. A column with nulls is a masked array of NumPy, a list or tuple of strings with
                 None among them, corank.Nullable(values, mask), or an array of pyarrow, which travels as it is in

@@ -23,7 +23,7 @@ from corank._typed import ArrayOperators
 
 Rows = NDArray[np.intp]
 Places = NDArray[np.int64]
-_MOST_COLUMNS = 16
+_MOST_COLUMNS = 32
 """Of one Sort."""
 _Arrange = Callable[[NDArray[Any], Rows], tuple[NDArray[Any], Rows]]
 """Puts rows in the order of their keys: the sorted keys and the rows."""

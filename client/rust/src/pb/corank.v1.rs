@@ -382,7 +382,7 @@ pub struct SortRequest {
     /// Options of the request.
     #[prost(message, optional, tag = "11")]
     pub options: ::core::option::Option<RequestOptions>,
-    /// A key of 1 to 16 columns, instead of `keys`. Rows are sorted by the first column, rows that are equal in it by the
+    /// A key of 1 to 32 columns, instead of `keys`. Rows are sorted by the first column, rows that are equal in it by the
     /// second, and so on (lexicographic order). All columns have the same number of rows.
     #[prost(message, repeated, tag = "12")]
     pub key_columns: ::prost::alloc::vec::Vec<KeyColumn>,

@@ -343,7 +343,7 @@ export interface SortRequest {
     | RequestOptions
     | undefined;
   /**
-   * A key of 1 to 16 columns, instead of `keys`. Rows are sorted by the first column, rows that are equal in it by the
+   * A key of 1 to 32 columns, instead of `keys`. Rows are sorted by the first column, rows that are equal in it by the
    * second, and so on (lexicographic order). All columns have the same number of rows.
    */
   keyColumns: KeyColumn[];

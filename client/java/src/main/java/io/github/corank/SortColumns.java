@@ -24,12 +24,12 @@ public final class SortColumns extends Operator<SortColumnsResult> {
     this.columns = columns;
   }
 
-  /** Sorts by 1 to 16 columns of the same number of rows. */
+  /** Sorts by 1 to 32 columns of the same number of rows. */
   public static SortColumns of(Column... columns) {
     return of(List.of(columns));
   }
 
-  /** Sorts by 1 to 16 columns of the same number of rows. */
+  /** Sorts by 1 to 32 columns of the same number of rows. */
   public static SortColumns of(List<Column> columns) {
     if (columns.isEmpty()) {
       throw new CorankException.InvalidArgument("columns: at least one is needed", "key_columns");
