@@ -258,6 +258,26 @@ TEST_P(ClientOnServer, RanksRowsOfSeveralColumns) {
   EXPECT_THAT(*ToIndices(*ranked->ranks), ElementsAre(3, 2, 3, 1, 2));
 }
 
+TEST_P(ClientOnServer, MergesTablesBySeveralColumns) {
+  PackedStrings names;
+  for (const char* name : {"apple", "pear", "", "apple", "apple"}) names.Add(name);
+  const std::vector<int16_t> numbers = {5, 1, 0, 7, 5};
+  const std::vector<int64_t> tables = {0, 2, 5};
+  ColumnSortRequest request;
+  request.columns = {names.view(), {ViewOf(numbers), std::nullopt, Order::kDescending}};
+  request.output = SortOutput::kKeysAndIndices;
+  request.run_offsets = tables;
+  auto merged = client_.SortColumns(request);
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_THAT(*merged->columns[0].Strings(), ElementsAre("", "apple", "apple", "apple", "pear"));
+  EXPECT_THAT(*ToIndices(*merged->indices), ElementsAre(2, 3, 0, 4, 1));
+  EXPECT_EQ(merged->algorithm, SortAlgorithm::kMergeRuns);
+
+  request.columns[1].order = Order::kAscending;
+  merged = client_.SortColumns(request);
+  EXPECT_EQ(ViolatedField(merged.status()), "run_offsets[1]");
+}
+
 TEST_P(ClientOnServer, SortsNullsToTheEndThatTheRequestNames) {
   const std::vector<float> numbers = {5, 2, std::nanf(""), 7, 1};
   PackedValidity validity;
