@@ -26,7 +26,7 @@ test-conformance: build ## run every vector of client/conformance against the cl
 	@client/conformance/make_vectors.py --check
 	@client/conformance/run.py
 
-test-asan: ## run the C++ and end-to-end tests under AddressSanitizer and UndefinedBehaviorSanitizer
+test-asan: ## run the C++ and end-to-end tests and the attacks under AddressSanitizer and UndefinedBehaviorSanitizer
 	@scripts/setup.sh test --no-cuda
 	@scripts/sanitize.sh address
 
@@ -46,7 +46,7 @@ test-cluster: ## test the chart against a control plane of Kubernetes, which it 
 test-peers: build ## run gRPC's interoperability client and h2spec against the server's HTTP/2 (needs Go)
 	@.deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/peers
 
-test-hostile: build ## attack the server's HTTP/2 in 21 ways beside a caller, and bound what each attack takes (3 minutes)
+test-hostile: build ## attack the server's HTTP/2 in 25 ways beside a caller, and bound what each attack takes (5 minutes)
 	@scripts/hostile.sh $(BUILD)
 
 test-ray: build ## test corank.ray and corank.dask on local clusters that lose workers, nodes and servers (needs 4 GB)

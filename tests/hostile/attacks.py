@@ -11,6 +11,7 @@ import socket
 import ssl
 import struct
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -176,6 +177,16 @@ def hpack_bomb(address: str, clock: Clock) -> None:
                 break
 
 
+@named("binary fields of commas, each an entry with the name")
+def commas(address: str, clock: Clock) -> None:
+    block = BLOCK + h2.field(b"n" * 7000 + b"-bin", b"," * 7000)
+    for connection in connections(address, clock):
+        for _ in range(STREAMS):
+            connection.open(block)
+            connection._buffer = b""
+        clock.wait(1)
+
+
 @named("SETTINGS flips of window and table")
 def settings_flips(address: str, clock: Clock) -> None:
     def prepare(connection: h2.Connection) -> bytes:
@@ -233,6 +244,35 @@ def unread_answers(address: str, clock: Clock) -> None:
             for _ in range(STREAMS):
                 stream = connection.open(BLOCK)
                 if not connection.send_patiently(frames_of(stream, body), 2):
+                    break
+        clock.rest()
+
+
+@named("reflection answers that nobody reads")
+def reflection(address: str, clock: Clock) -> None:
+    block = h2.request_fields("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
+    symbol = b"corank.v1.CorankService"
+    ask_twice = h2.message(b"\x22" + varint(len(symbol)) + symbol) * 2
+    send_to_many(address, clock, block, ask_twice)
+
+
+@named("bytes after the only message of 1,024 health watches")
+def after_watch(address: str, clock: Clock) -> None:
+    send_to_many(address, clock, h2.request_fields("/grpc.health.v1.Health/Watch"), h2.message(b""))
+
+
+def send_to_many(address: str, clock: Clock, block: bytes, messages: bytes) -> None:
+    """Opens 1,024 calls, and sends each all that its window takes after its messages."""
+    body = messages + b"\1" * ((256 << 10) - len(messages))
+    frames = [body[at : at + h2.FRAME_BYTES] for at in range(0, len(body), h2.FRAME_BYTES)]
+    with contextlib.ExitStack() as stack:
+        for _ in range(4):
+            connection = stack.enter_context(h2.Connection(address, window=0))
+            connection.exchange_settings()
+            for _ in range(STREAMS):
+                stream = connection.open(block)
+                data = b"".join(h2.frame(h2.DATA, 0, stream, part) for part in frames)
+                if not connection.send_patiently(data, 2):
                     break
         clock.rest()
 
@@ -309,14 +349,20 @@ def unknown_methods(address: str, clock: Clock) -> None:
                 break
 
 
+def trusting() -> ssl.SSLContext:
+    """TLS with any server."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    return context
+
+
 @named("TLS handshakes that stall")
 def stalled_handshakes(address: str, clock: Clock) -> None:
     """Half of the connections stop within the ClientHello, the others after it."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.set_alpn_protocols(["h2"])
-    client = context.wrap_bio(incoming, outgoing)
+    client = trusting().wrap_bio(incoming, outgoing)
     with contextlib.suppress(ssl.SSLWantReadError):
         client.do_handshake()
     hello = outgoing.read()
@@ -330,13 +376,33 @@ def stalled_handshakes(address: str, clock: Clock) -> None:
 @named("TLS handshakes without end")
 def many_handshakes(address: str, clock: Clock) -> None:
     """The costly part for the server, once for each connection, with nothing after it."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    context.set_alpn_protocols(["h2"])
+    context = trusting()
     for connection in (h2.Connection(address, preface=False) for _ in iter(lambda: bool(clock), False)):
         with connection, contextlib.suppress(OSError), context.wrap_socket(connection.socket) as secured:
             secured.sendall(h2.PREFACE)
+
+
+@named("PRIORITY flood by TLS on four connections")
+def priorities_by_tls(address: str, clock: Clock) -> None:
+    context = trusting()
+    burst = b"".join(h2.frame(h2.PRIORITY, 0, i, struct.pack(">IB", i + 2, 7)) for i in range(1, 2001, 2))
+
+    def flood_one() -> None:
+        while clock:
+            with (
+                contextlib.suppress(OSError),
+                h2.Connection(address, preface=False) as connection,
+                context.wrap_socket(connection.socket) as secured,
+            ):
+                secured.sendall(h2.PREFACE + h2.frame(h2.SETTINGS, 0, 0))
+                while clock:
+                    secured.sendall(burst)
+
+    threads = [threading.Thread(target=flood_one) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 if __name__ == "__main__":
