@@ -198,7 +198,8 @@ def test_flood_is_refused_and_others_are_not(serve: Serve, slow: Any) -> None:
 
 def test_slow_readers_delay_nobody(corankd: pathlib.Path) -> None:
     """One reader stalls in a stream, another before an answer: calls and streams of others continue."""
-    with LocalServer(corankd, ["--lanes=1", "--long-lanes=2", "--stream-window-bytes=4MiB"]) as server:
+    patient = ["--keepalive-timeout=1h", "--stream-idle-timeout=1h"]  # a slow machine takes longer than the defaults
+    with LocalServer(corankd, ["--lanes=1", "--long-lanes=2", "--stream-window-bytes=4MiB", *patient]) as server:
         with TcpProxy(server.address) as proxy, server.connect(retries=0) as client:
             stream = StreamCall(server.address, Work(random_keys(32 * CHUNK), read=1))
             proxy.down.hold(after=1 << 16)
