@@ -74,7 +74,8 @@ int Connection::OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uin
 }
 
 void Connection::AddHeader(StreamCall* call, absl::string_view name, absl::string_view value) {
-  constexpr size_t kEntryBytes = 32;  // as HTTP/2 counts
+  constexpr size_t kEntryBytes = 32;                         // as HTTP/2 counts
+  if (call->head_bytes_ > limits_.max_header_bytes) return;  // a frame may repeat one field 16,000 times
   // Values that commas join become entries of their own, each with a copy of the name.
   const auto entries = static_cast<size_t>(1 + (IsBinary(name) ? std::count(value.begin(), value.end(), ',') : 0));
   call->head_bytes_ += value.size() + entries * (name.size() + kEntryBytes);
