@@ -274,10 +274,11 @@ void UnaryCall::OnMessage() {
     return Start(receiver_.Take());
   }
   Hold();
-  call().AfterReads(size_, [self = std::unique_ptr<UnaryCall, Releaser>(this)] { self->TakeTurn(); });
+  place_ = call().AfterReads(size_, [self = std::unique_ptr<UnaryCall, Releaser>(this)] { self->TakeTurn(); });
 }
 
 void UnaryCall::TakeTurn() {
+  place_.reset();
   if (std::exchange(is_started_, true)) return;
   if (HasWaitedTooLong(call().head(), environment().clock->Now())) return RefuseLate();
   Start(receiver_.Take());
@@ -290,6 +291,8 @@ void UnaryCall::OnHalfClose() {
 
 void UnaryCall::OnCancel(const CallStatus& status) {
   if (std::exchange(is_started_, true)) return Cancel();
+  // Calls that are reset in a flood must not lengthen the wait that others are told of.
+  if (place_) call().Withdraw(*std::exchange(place_, std::nullopt));
   Refuse(is_whole_ ? CauseOf(call().head(), status) : Incomplete(status));
 }
 

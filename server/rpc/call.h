@@ -180,6 +180,7 @@ class UnaryCall : public wire::Handler, public CallBase {
 
   MessageReceiver receiver_;
   std::unique_ptr<LargeCalls::Turn> turn_;  // of a large message
+  std::optional<wire::Loop::Place> place_;  // while the message that has come waits
   size_t size_ = 0;                         // of the message
   bool is_whole_ = false;                   // the message has come
   bool is_started_ = false;                 // or refused

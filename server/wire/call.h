@@ -118,7 +118,9 @@ class Call {
   /// Runs a task on the thread of the call's loop, soon. Not after Finish.
   virtual void Post(Loop::Task task) = 0;
   /// On the thread of the call's loop: Loop::AfterReads.
-  virtual void AfterReads(size_t bytes, Loop::Task task) = 0;
+  virtual Loop::Place AfterReads(size_t bytes, Loop::Task task) = 0;
+  /// On the thread of the call's loop: Loop::Withdraw.
+  virtual void Withdraw(Loop::Place place) = 0;
   /// On the thread of the call's loop: Loop::Wait.
   virtual std::chrono::nanoseconds Wait() const = 0;
   /// How many bytes the caller may send before they are read. Grows only.

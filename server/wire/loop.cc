@@ -99,9 +99,14 @@ void Loop::Forget(int fd, std::shared_ptr<Watcher> watcher) {
   forgotten_.push_back(std::move(watcher));
 }
 
-void Loop::AfterReads(size_t bytes, Task task) {
+Loop::Place Loop::AfterReads(size_t bytes, Task task) {
   waiting_bytes_ += bytes;
-  waiting_.push_back({bytes, std::move(task)});
+  return waiting_.insert(waiting_.end(), {bytes, std::move(task)});
+}
+
+void Loop::Withdraw(Place place) {
+  waiting_bytes_ -= place->bytes;
+  waiting_.erase(place);
 }
 
 int Loop::MillisecondsToWait() const {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <thread>
@@ -33,6 +33,11 @@ class Loop {
   using Task = absl::AnyInvocable<void()>;
   using Timers = std::multimap<Instant, Task>;
   using Timer = Timers::iterator;
+  struct Waiting {
+    size_t bytes;
+    Task task;
+  };
+  using Place = std::list<Waiting>::iterator;
 
   /// Bytes that a loop's connections read at a time.
   static constexpr size_t kBufferBytes = size_t{256} << 10;
@@ -63,7 +68,9 @@ class Loop {
 
   /// Runs the task once the sockets of this round were read, in turn with further reads if there is much to run. So
   /// what waits here waits where its age is known, and not in a socket. `bytes`: of the memory that it holds.
-  void AfterReads(size_t bytes, Task task);
+  Place AfterReads(size_t bytes, Task task);
+  /// Drops such a task, which has not begun.
+  void Withdraw(Place place);
   /// Whether sockets should be read: false while such tasks hold much memory.
   bool MayRead() const { return waiting_bytes_ < kMostWaitingBytes; }
   /// How long a task would wait in AfterReads from now on, by the rate at which such tasks ran lately.
@@ -81,11 +88,6 @@ class Loop {
  private:
   static constexpr size_t kMostWaitingBytes = size_t{16} << 20;
 
-  struct Waiting {
-    size_t bytes;
-    Task task;
-  };
-
   void Serve();
   void RunPosted() ABSL_LOCKS_EXCLUDED(mutex_);
   void RunTimers();
@@ -97,7 +99,7 @@ class Loop {
   const std::unique_ptr<char[]> buffer_;
   Instant now_, came_since_;
   Timers timers_;
-  std::deque<Waiting> waiting_;
+  std::list<Waiting> waiting_;
   size_t waiting_bytes_ = 0;
   std::chrono::nanoseconds task_time_{0};  // of one of them, with its part of the reads in between
   Instant ran_;                            // when they ran last

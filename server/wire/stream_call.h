@@ -27,7 +27,8 @@ class StreamCall final : public Call, public std::enable_shared_from_this<Stream
   void Write(Bytes message) override;
   void Finish(CallStatus status, Metadata trailers, std::optional<Bytes> message) override;
   void Post(Loop::Task task) override { loop_->Post(std::move(task)); }
-  void AfterReads(size_t bytes, Loop::Task task) override { loop_->AfterReads(bytes, std::move(task)); }
+  Loop::Place AfterReads(size_t bytes, Loop::Task task) override { return loop_->AfterReads(bytes, std::move(task)); }
+  void Withdraw(Loop::Place place) override { loop_->Withdraw(place); }
   std::chrono::nanoseconds Wait() const override { return loop_->Wait(); }
   void AllowUnread(int32_t bytes) override;
   void DropRest() override;

@@ -50,7 +50,11 @@ class FakeCall final : public wire::Call {
     if (message) answers_.push_back(message->ToString());
   }
   void Post(wire::Loop::Task task) override { posted_.push_back(std::move(task)); }
-  void AfterReads(size_t, wire::Loop::Task task) override { posted_.push_back(std::move(task)); }
+  wire::Loop::Place AfterReads(size_t, wire::Loop::Task task) override {
+    posted_.push_back(std::move(task));
+    return {};
+  }
+  void Withdraw(wire::Loop::Place) override {}
   std::chrono::nanoseconds Wait() const override { return {}; }
   void AllowUnread(int32_t) override {}
 

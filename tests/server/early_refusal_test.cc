@@ -33,7 +33,8 @@ class FinishedCall final : public wire::Call {
   void Write(Bytes) override {}
   void Finish(CallStatus status, wire::Metadata, std::optional<Bytes>) override { finished = std::move(status); }
   void Post(wire::Loop::Task) override {}
-  void AfterReads(size_t, wire::Loop::Task) override {}
+  wire::Loop::Place AfterReads(size_t, wire::Loop::Task) override { return {}; }
+  void Withdraw(wire::Loop::Place) override {}
   std::chrono::nanoseconds Wait() const override { return wait; }
   void AllowUnread(int32_t) override {}
 

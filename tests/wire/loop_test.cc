@@ -111,6 +111,33 @@ TEST(LoopTest, EstimatesTheWaitByTheTimeOfEarlierTasks) {
   EXPECT_GE(wait, std::chrono::milliseconds(5)) << "ten tasks after some that took 2 ms each";
 }
 
+TEST(LoopTest, ForgetsTasksThatAreWithdrawn) {
+  constexpr size_t kMuch = size_t{16} << 20;
+  const auto held = std::make_shared<int>(0);
+  std::chrono::nanoseconds wait{-1};
+  bool may_read = false, has_run = false;
+  int64_t holders = 0;
+  absl::Notification done;
+  Loop loop;
+  loop.Post([&] {
+    loop.AfterReads(1, [] { TakeLong(); });
+    loop.AfterReads(1, [&] {
+      const Loop::Place place = loop.AfterReads(kMuch, [&has_run, held] { has_run = true; });
+      loop.Withdraw(place);
+      holders = held.use_count();
+      may_read = loop.MayRead();
+      wait = loop.Wait();
+      loop.AfterReads(1, [&] { done.Notify(); });
+    });
+  });
+  done.WaitForNotification();
+  loop.Stop();
+  EXPECT_EQ(wait.count(), 0) << "nothing else waits";
+  EXPECT_TRUE(may_read);
+  EXPECT_FALSE(has_run);
+  EXPECT_EQ(holders, 1);
+}
+
 TEST(LoopTest, DropsTasksWhenItStops) {
   const auto held = std::make_shared<int>(0);
   absl::Notification added;
