@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+
 namespace corank::bench {
 
 void AllocateDevice(Engine& engine, int64_t bytes, Memory* to, absl::Status& status) {
@@ -24,8 +26,15 @@ void OnAllCores(int64_t count, const std::function<void(int64_t begin, int64_t e
   for (std::thread& thread : running) thread.join();
 }
 
+std::vector<size_t> DeviceCounts(size_t most) {
+  std::vector<size_t> counts;
+  for (size_t count = 2; count < most; count *= 2) counts.push_back(count);
+  if (most > 1) counts.push_back(most);
+  return counts;
+}
+
 absl::StatusOr<std::shared_ptr<Data>> AllocateData(int64_t count, int64_t key_bytes, int64_t value_bytes,
-                                                   Engine& engine) {
+                                                   const std::vector<Engine*>& engines) {
   auto data = std::make_shared<Data>();
   data->count = count;
   data->key_bytes = key_bytes;
@@ -33,43 +42,53 @@ absl::StatusOr<std::shared_ptr<Data>> AllocateData(int64_t count, int64_t key_by
   absl::Status status;
   const auto allocate = [&](int64_t bytes, Memory* to) {
     if (bytes == 0) return;
-    auto memory = engine.AllocateHost(bytes);
+    auto memory = engines.front()->AllocateHost(bytes);
     status.Update(memory.status());
     if (memory.ok()) *to = *std::move(memory);
   };
   allocate(count * key_bytes, &data->keys);
   allocate(count * value_bytes, &data->values);
-  for (size_t i = 0; i < 2; ++i) {
-    allocate(count * key_bytes, &data->sorted_keys[i]);
-    allocate(count * value_bytes, &data->sorted_values[i]);
+  for (size_t i = 0; i <= DeviceCounts(engines.size()).size(); ++i) {
+    allocate(count * key_bytes, &data->sorted_keys.emplace_back());
+    allocate(count * value_bytes, &data->sorted_values.emplace_back());
   }
   if (!status.ok()) return status;
   return data;
 }
 
-Contest ContestOf(const std::shared_ptr<Data>& data, const Row& row, double least_ratio,
+Contest ContestOf(const std::shared_ptr<Data>& data, const Row& row, const std::function<double(size_t)>& least_ratio,
                   const std::vector<Engine*>& engines, const MakeContestant& make) {
+  const std::vector<size_t> counts = DeviceCounts(engines.size());
   Contest contest;
-  contest.contestants.push_back({"all devices", make(0, engines)});
-  contest.contestants.push_back({"one device", make(1, {engines.front()})});
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const std::vector<Engine*> on(engines.begin(), engines.begin() + static_cast<int64_t>(counts[i]));
+    contest.contestants.push_back({absl::StrCat(counts[i], " devices"), make(i, on)});
+  }
+  contest.contestants.push_back({"one device", make(counts.size(), {engines.front()})});
   contest.check = [data] {
-    const auto same = [&](const Memory(&of)[2], int64_t bytes) {
-      return of[0] == nullptr ||
-             std::memcmp(of[0]->data(), of[1]->data(), static_cast<size_t>(data->count * bytes)) == 0;
+    const auto same = [&](const std::vector<Memory>& of, int64_t bytes) {
+      return bytes == 0 || std::all_of(of.begin(), of.end(), [&](const Memory& memory) {
+               return std::memcmp(memory->data(), of.back()->data(), static_cast<size_t>(data->count * bytes)) == 0;
+             });
     };
     if (!same(data->sorted_keys, data->key_bytes) || !same(data->sorted_values, data->value_bytes)) {
-      return absl::InternalError("the answer is not that of one device");
+      return absl::InternalError("an answer is not that of one device");
     }
     return absl::OkStatus();
   };
-  contest.rows = [row, least_ratio](const std::vector<Summary>& seconds) {
-    Row line = row;
-    line.reference_name = "one device";
-    const double work = static_cast<double>(row.n);
-    line.ours = GigaPerSecond(seconds[0], work);
-    line.reference = GigaPerSecond(seconds[1], work);
-    if (least_ratio > 0) line.RequireRatio(least_ratio);
-    return std::vector<Row>{line};
+  contest.rows = [row, counts, least_ratio](const std::vector<Summary>& seconds) {
+    std::vector<Row> lines;
+    const auto work = static_cast<double>(row.n);
+    for (size_t i = 0; i < counts.size(); ++i) {
+      Row& line = lines.emplace_back(row);
+      line.row = absl::StrCat(row.row, ", ", counts[i], " devices");
+      line.reference_name = "one device";
+      line.details["devices"] = static_cast<double>(counts[i]);
+      line.ours = GigaPerSecond(seconds[i], work);
+      line.reference = GigaPerSecond(seconds.back(), work);
+      if (const double ratio = least_ratio(counts[i]); ratio > 0) line.RequireRatio(ratio);
+    }
+    return lines;
   };
   return contest;
 }

@@ -24,24 +24,29 @@ void AllocateDevice(Engine& engine, int64_t bytes, Memory* to, absl::Status& sta
 
 void OnAllCores(int64_t count, const std::function<void(int64_t begin, int64_t end)>& fill);
 
-/// Rows, and what two contestants made of them, all in pinned memory.
+/// The numbers of devices that work on one array: 2, 4, 8 and so on, and all `most` of them.
+std::vector<size_t> DeviceCounts(size_t most);
+
+/// Rows, and what contestants made of them, all in pinned memory.
 struct Data {
   int64_t count = 0;
   int64_t key_bytes = 0;
   int64_t value_bytes = 0;  // 0: no values
   Memory keys, values;
-  Memory sorted_keys[2], sorted_values[2];  // of each contestant
+  std::vector<Memory> sorted_keys, sorted_values;  // of each contestant
 };
 
-/// `engine`: of any device. It outlives the data.
+/// Has room for the contestants of ContestOf on these engines, which outlive the data.
 absl::StatusOr<std::shared_ptr<Data>> AllocateData(int64_t count, int64_t key_bytes, int64_t value_bytes,
-                                                   Engine& engine);
+                                                   const std::vector<Engine*>& engines);
 
-/// The contest of all devices with the first one. `make(index, on)`: contestant `index`, on these devices.
+/// The contest of the first device with several, for each of DeviceCounts. `make(index, on)`: contestant `index`, on
+/// these devices.
 using MakeContestant =
     std::function<std::function<absl::StatusOr<double>()>(size_t index, const std::vector<Engine*>& on)>;
-/// Its check compares the answers, and its row has them in billions of rows per second. `least_ratio`: 0: no goal.
-Contest ContestOf(const std::shared_ptr<Data>& data, const Row& row, double least_ratio,
+/// Its check compares the answers, and its rows, one for each number of devices, have billions of rows per second.
+/// `least_ratio(devices)`: the goal; 0: none.
+Contest ContestOf(const std::shared_ptr<Data>& data, const Row& row, const std::function<double(size_t)>& least_ratio,
                   const std::vector<Engine*>& engines, const MakeContestant& make);
 
 }  // namespace corank::bench

@@ -19,14 +19,18 @@ struct Part {
   int64_t first = 0, count = 0;
   std::unique_ptr<EngineStream> stream, puller, sender;
   Memory keys_in, values_in, keys_out, values_out;
+
+  std::vector<EngineStream*> Streams() const { return {stream.get(), puller.get(), sender.get()}; }
 };
 
 // Sorts the array on some devices. In device memory the copies are not timed, otherwise they are.
 class Sorter {
  public:
-  Sorter(std::shared_ptr<Data> data, size_t index, KeyType type, std::vector<Engine*> engines, bool on_devices)
+  Sorter(std::shared_ptr<Data> data, size_t index, KeyType type, int64_t least_bucket_rows,
+         std::vector<Engine*> engines, bool on_devices)
       : data_(std::move(data)), index_(index), engines_(std::move(engines)), on_devices_(on_devices) {
     options_.key_type = type;
+    options_.least_bucket_rows = least_bucket_rows;
     options_.value_bytes = static_cast<int32_t>(data_->value_bytes);
   }
 
@@ -38,9 +42,7 @@ class Sorter {
       const absl::Time start = absl::Now();
       status = Work();
       for (Part& part : parts_) {
-        status.Update(part.stream->Finish().status());
-        status.Update(part.puller->Finish().status());
-        status.Update(part.sender->Finish().status());
+        for (EngineStream* const stream : part.Streams()) status.Update(stream->Finish().status());
       }
       seconds = absl::ToDoubleSeconds(absl::Now() - start);
     }
@@ -89,7 +91,7 @@ class Sorter {
       const int64_t bytes = ShardedSort::WorkspaceBytes(options_, part.count, part.count,
                                                         static_cast<int>(parts_.size()), *engines_.front());
       absl::Status status;
-      for (EngineStream* const stream : {part.stream.get(), part.puller.get()}) {
+      for (EngineStream* const stream : part.Streams()) {
         status.Update(stream->Begin());
         status.Update(stream->AllocateDevice(stream == part.stream.get() ? bytes : bytes / 4).status());
         status.Update(stream->Finish().status());
@@ -132,9 +134,7 @@ class Sorter {
   absl::Status Work() {
     absl::Status status;
     for (Part& part : parts_) {
-      status.Update(part.stream->Begin());
-      status.Update(part.puller->Begin());
-      status.Update(part.sender->Begin());
+      for (EngineStream* const stream : part.Streams()) status.Update(stream->Begin());
       if (!on_devices_) status.Update(CopyIn(part));
       status.Update(part.stream->EndCopyIn());
     }
@@ -145,9 +145,9 @@ class Sorter {
       shards.push_back({part.count, part.keys_in->data(), PlaceOf(part.values_in), ResultOf(part)});
     }
     sort_ = std::make_unique<ShardedSort>(options_, std::move(shards));
-    status = sort_->SortEach();
+    status = sort_->SortEach(*cutter_);
     if (status.ok()) status = sort_->Cut(*cutter_);
-    if (status.ok()) status = sort_->MergePieces();
+    if (status.ok()) status = sort_->Exchange();
     return status;
   }
   ShardResult ResultOf(const Part& part) const {
@@ -194,8 +194,8 @@ class Sorter {
 
 template <typename Bits>
 absl::StatusOr<Contest> Prepare(const Row& row, Distribution distribution, int64_t value_bytes, bool on_devices,
-                                const std::vector<Engine*>& engines) {
-  auto made = AllocateData(row.n, sizeof(Bits), value_bytes, *engines.front());
+                                int64_t least_bucket_rows, const std::vector<Engine*>& engines) {
+  auto made = AllocateData(row.n, sizeof(Bits), value_bytes, engines);
   if (!made.ok()) return made.status();
   const std::shared_ptr<Data> data = *made;
   InputSpec spec;
@@ -207,11 +207,22 @@ absl::StatusOr<Contest> Prepare(const Row& row, Distribution distribution, int64
     for (int64_t i = begin; i < end; ++i) keys[i] = InputKey<Bits>(spec, i);
     for (int64_t i = begin; i < end && values != nullptr; ++i) values[i] = static_cast<uint32_t>(i);
   });
-  double least_ratio = 0;
-  if (distribution == Distribution::kUniform && row.type == "u32") least_ratio = on_devices ? 1.5 : 1.7;
+  const auto least_ratio = [=](size_t devices) {
+    if (distribution != Distribution::kUniform || row.type != "u32") return 0.0;
+    switch (devices) {
+      case 2:
+        return on_devices ? 1.5 : 1.7;
+      case 4:
+        return on_devices ? 2.7 : 2.8;
+      case 8:
+        return on_devices ? 5.0 : 4.0;
+      default:
+        return 0.0;
+    }
+  };
   return ContestOf(data, row, least_ratio, engines, [=](size_t index, const std::vector<Engine*>& on) {
     constexpr KeyType kType = sizeof(Bits) == 4 ? KeyType::kUint32 : KeyType::kUint64;
-    auto sorter = std::make_shared<Sorter>(data, index, kType, on, on_devices);
+    auto sorter = std::make_shared<Sorter>(data, index, kType, least_bucket_rows, on, on_devices);
     return [sorter] { return sorter->Run(); };
   });
 }
@@ -226,10 +237,11 @@ void Add(Distribution distribution, int64_t bytes, int64_t value_bytes, bool on_
   row.n = bytes / static_cast<int64_t>(sizeof(Bits));
   row.distribution = DistributionName(distribution);
   row.unit = "Gkeys/s";
-  row.details["devices"] = static_cast<double>(engines.size());
   entry.name = absl::StrCat(on_devices ? "device/" : "host/", row.type, "/", row.distribution);
   entry.repetitions = options.repetitions;
-  entry.prepare = [=] { return Prepare<Bits>(row, distribution, value_bytes, on_devices, engines); };
+  entry.prepare = [=] {
+    return Prepare<Bits>(row, distribution, value_bytes, on_devices, options.least_bucket_rows, engines);
+  };
   cases->push_back(std::move(entry));
 }
 
@@ -242,6 +254,7 @@ void AddShardCases(const ShardsBenchOptions& options, const std::vector<Engine*>
     Add<uint32_t>(distribution, bytes, 0, true, options, engines, cases);
   }
   Add<uint64_t>(Distribution::kUniform, bytes, 0, true, options, engines, cases);
+  Add<uint64_t>(Distribution::kUniform, bytes / 2, 4, true, options, engines, cases);
   Add<uint32_t>(Distribution::kUniform, bytes / 2, 4, true, options, engines, cases);
   AddShardMergeCases(options, engines, cases);
   Add<uint32_t>(Distribution::kUniform, host_bytes, 0, false, options, engines, cases);

@@ -188,7 +188,7 @@ class Merger {
 // the result. Otherwise every key of the second array follows every key of the first, and half of the rows move.
 absl::StatusOr<Contest> Prepare(const Row& row, bool interleaved, int64_t value_bytes,
                                 const std::vector<Engine*>& engines) {
-  auto made = AllocateData(row.n, sizeof(uint32_t), value_bytes, *engines.front());
+  auto made = AllocateData(row.n, sizeof(uint32_t), value_bytes, engines);
   if (!made.ok()) return made.status();
   const std::shared_ptr<Data> data = *made;
   auto* const keys = static_cast<uint32_t*>(data->keys->data());
@@ -205,10 +205,12 @@ absl::StatusOr<Contest> Prepare(const Row& row, bool interleaved, int64_t value_
     }
     for (int64_t i = begin; i < end && values != nullptr; ++i) values[i] = static_cast<uint32_t>(i);
   });
-  return ContestOf(data, row, /*least_ratio=*/0, engines, [=](size_t index, const std::vector<Engine*>& on) {
-    auto merger = std::make_shared<Merger>(data, index, on);
-    return [merger] { return merger->Run(); };
-  });
+  return ContestOf(
+      data, row, [](size_t) { return 0.0; }, engines,
+      [=](size_t index, const std::vector<Engine*>& on) {
+        auto merger = std::make_shared<Merger>(data, index, on);
+        return [merger] { return merger->Run(); };
+      });
 }
 
 void Add(bool interleaved, int64_t bytes, int64_t value_bytes, const ShardsBenchOptions& options,
@@ -220,7 +222,6 @@ void Add(bool interleaved, int64_t bytes, int64_t value_bytes, const ShardsBench
   row.n = bytes / static_cast<int64_t>(sizeof(uint32_t));
   row.distribution = interleaved ? "interleaved" : "one after another";
   row.unit = "Gkeys/s";
-  row.details["devices"] = static_cast<double>(engines.size());
   entry.name = absl::StrCat("merge/", row.type, "/", row.distribution);
   entry.repetitions = options.repetitions;
   entry.prepare = [=] { return Prepare(row, interleaved, value_bytes, engines); };

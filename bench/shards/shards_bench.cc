@@ -1,4 +1,4 @@
-// shards_bench: one array on all GPUs of a host beside the same array on one of them.
+// shards_bench: one array on 2, 4 and more GPUs of a host beside the same array on one of them.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -23,6 +23,8 @@ ABSL_FLAG(std::string, out, "", "where the JSON goes");
 ABSL_FLAG(std::string, commit, "", "the commit to name in the JSON; by default what git says");
 ABSL_FLAG(bool, quick, false, "small arrays on two CPU engines: shows that it works, not how fast it is");
 ABSL_FLAG(int, devices, 0, "number of GPUs; 0 means all");
+ABSL_FLAG(int64_t, least_bucket_rows, corank::ShardedSort::Options().least_bucket_rows,
+          "sorts go by buckets that have this many rows or more on average; a large number makes all of them merge");
 ABSL_FLAG(int, log2_bytes, 33, "the keys in device memory have 2^this bytes");
 
 namespace corank::bench {
@@ -74,13 +76,14 @@ int Main(int argc, char** argv) {
   ShardsBenchOptions options;
   options.log2_bytes = absl::GetFlag(FLAGS_log2_bytes);
   if (quick) options = {16, 16, 3};
+  options.least_bucket_rows = absl::GetFlag(FLAGS_least_bucket_rows);
   std::vector<Case> cases;
   AddShardCases(options, pointers, &cases);
 
   SuiteOptions suite;
   suite.filter = absl::GetFlag(FLAGS_filter);
   suite.out = absl::GetFlag(FLAGS_out);
-  suite.with_goals = !quick && engines->size() == 2;
+  suite.with_goals = !quick;
   suite.info = DescribeRun(absl::StrCat(engines->size(), " x ", pointers.front()->info().device, "; ", DescribeHost()),
                            absl::GetFlag(FLAGS_commit), argc, argv);
   return RunSuite(suite, std::move(cases));

@@ -47,6 +47,7 @@ class CpuStream final : public EngineStream {
 
   absl::Status Begin(Pace) override {
     arena_.Reset();
+    workspace_size_ = 0;
     workspace_bytes_ = 0;
     kernels_begin_ = kernels_end_ = Clock::now();
     return absl::OkStatus();
@@ -177,15 +178,15 @@ class CpuStream final : public EngineStream {
   // The boundary to code that throws if memory is short: the standard library and oneTBB.
   template <typename Fn>
   absl::Status Run(int64_t workspace_bytes, const Fn& fn) {
-    void* workspace = nullptr;
-    if (workspace_bytes > 0) {
-      absl::StatusOr<void*> memory = arena_.Allocate(workspace_bytes);
+    if (workspace_bytes > workspace_size_) {
+      const absl::StatusOr<void*> memory = arena_.Allocate(workspace_bytes);
       if (!memory.ok()) return memory.status();
-      workspace = *memory;
+      workspace_ = *memory;
+      workspace_size_ = workspace_bytes;
       workspace_bytes_ += workspace_bytes;
     }
     try {
-      fn(workspace);
+      fn(workspace_bytes > 0 ? workspace_ : nullptr);
     } catch (const std::bad_alloc&) {
       return absl::ResourceExhaustedError("the host has no memory left");
     }
@@ -195,6 +196,8 @@ class CpuStream final : public EngineStream {
   CpuArena arena_;
   cpu::Parallel parallel_;
   const std::shared_ptr<cpu::BlockPool> blocks_;  // shared with the engine
+  void* workspace_ = nullptr;                     // of the operators of this request, one after the other
+  int64_t workspace_size_ = 0;
   int64_t workspace_bytes_ = 0;
   Clock::time_point kernels_begin_, kernels_end_;
 };

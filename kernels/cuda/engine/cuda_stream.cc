@@ -91,6 +91,7 @@ absl::Status CudaStream::Begin(Pace pace) {
   is_recorded_.fill(false);
   marked_points_ = 0;
   workspace_bytes_ = 0;
+  d_workspace_bytes_ = 0;
   pace_ = pace;
   if (pace == Pace::kBrief) started_ = std::chrono::steady_clock::now();
   return absl::OkStatus();
@@ -153,6 +154,8 @@ absl::Status CudaStream::Iota(void* d_out, int element_bytes, int64_t first, int
 
 absl::Status CudaStream::Copy(void* d_to, const void* d_from, int64_t bytes) {
   if (bytes == 0) return absl::OkStatus();
+  // Between GPUs, the driver takes a copy engine of the current one, whatever the stream: all copies would share it.
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   has_unfinished_work_ = true;
   const cudaError_t copied =
       cudaMemcpyAsync(d_to, d_from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, stream_);
@@ -232,6 +235,7 @@ absl::StatusOr<const void*> CudaStream::MarkPoint() {
 
 absl::Status CudaStream::After(const void* point) {
   if (point == nullptr) return absl::OkStatus();
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   has_unfinished_work_ = true;
   CORANK_RETURN_IF_CUDA_FAILED(
       cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(const_cast<void*>(point)), cudaEventWaitDefault),
@@ -288,9 +292,14 @@ absl::StatusOr<PhaseTimes> CudaStream::Finish() {
 }
 
 absl::StatusOr<void*> CudaStream::AllocateWorkspace(int64_t bytes) {
-  absl::StatusOr<void*> d_workspace = device_arena_.Allocate(bytes);
-  if (d_workspace.ok()) workspace_bytes_ += bytes;
-  return d_workspace;
+  // The work before it on this stream has ended by the time that the next operator begins.
+  if (bytes <= d_workspace_bytes_) return d_workspace_;
+  const absl::StatusOr<void*> d_workspace = device_arena_.Allocate(bytes);
+  if (!d_workspace.ok()) return d_workspace;
+  workspace_bytes_ += bytes;
+  d_workspace_ = *d_workspace;
+  d_workspace_bytes_ = bytes;
+  return d_workspace_;
 }
 
 absl::Status CudaStream::Sort(const SortArgs& args, OperatorReport* report) {

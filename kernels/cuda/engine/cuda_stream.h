@@ -95,6 +95,8 @@ class CudaStream final : public EngineStream {
     int64_t bytes;
   };
   std::vector<Arrival> arrivals_;
+  void* d_workspace_ = nullptr;  // of the operators of this request, one after the other
+  int64_t d_workspace_bytes_ = 0;
   int64_t workspace_bytes_ = 0;
   bool has_unfinished_work_ = false;
   Pace pace_ = Pace::kPhases;
