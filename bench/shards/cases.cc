@@ -26,11 +26,9 @@ struct Part {
 // Sorts the array on some devices. In device memory the copies are not timed, otherwise they are.
 class Sorter {
  public:
-  Sorter(std::shared_ptr<Data> data, size_t index, KeyType type, int64_t least_bucket_rows,
-         std::vector<Engine*> engines, bool on_devices)
+  Sorter(std::shared_ptr<Data> data, size_t index, KeyType type, std::vector<Engine*> engines, bool on_devices)
       : data_(std::move(data)), index_(index), engines_(std::move(engines)), on_devices_(on_devices) {
     options_.key_type = type;
-    options_.least_bucket_rows = least_bucket_rows;
     options_.value_bytes = static_cast<int32_t>(data_->value_bytes);
   }
 
@@ -145,9 +143,9 @@ class Sorter {
       shards.push_back({part.count, part.keys_in->data(), PlaceOf(part.values_in), ResultOf(part)});
     }
     sort_ = std::make_unique<ShardedSort>(options_, std::move(shards));
-    status = sort_->SortEach(*cutter_);
+    status = sort_->SortEach();
     if (status.ok()) status = sort_->Cut(*cutter_);
-    if (status.ok()) status = sort_->Exchange();
+    if (status.ok()) status = sort_->MergePieces();
     return status;
   }
   ShardResult ResultOf(const Part& part) const {
@@ -194,7 +192,7 @@ class Sorter {
 
 template <typename Bits>
 absl::StatusOr<Contest> Prepare(const Row& row, Distribution distribution, int64_t value_bytes, bool on_devices,
-                                int64_t least_bucket_rows, const std::vector<Engine*>& engines) {
+                                const std::vector<Engine*>& engines) {
   auto made = AllocateData(row.n, sizeof(Bits), value_bytes, engines);
   if (!made.ok()) return made.status();
   const std::shared_ptr<Data> data = *made;
@@ -222,7 +220,7 @@ absl::StatusOr<Contest> Prepare(const Row& row, Distribution distribution, int64
   };
   return ContestOf(data, row, least_ratio, engines, [=](size_t index, const std::vector<Engine*>& on) {
     constexpr KeyType kType = sizeof(Bits) == 4 ? KeyType::kUint32 : KeyType::kUint64;
-    auto sorter = std::make_shared<Sorter>(data, index, kType, least_bucket_rows, on, on_devices);
+    auto sorter = std::make_shared<Sorter>(data, index, kType, on, on_devices);
     return [sorter] { return sorter->Run(); };
   });
 }
@@ -239,9 +237,7 @@ void Add(Distribution distribution, int64_t bytes, int64_t value_bytes, bool on_
   row.unit = "Gkeys/s";
   entry.name = absl::StrCat(on_devices ? "device/" : "host/", row.type, "/", row.distribution);
   entry.repetitions = options.repetitions;
-  entry.prepare = [=] {
-    return Prepare<Bits>(row, distribution, value_bytes, on_devices, options.least_bucket_rows, engines);
-  };
+  entry.prepare = [=] { return Prepare<Bits>(row, distribution, value_bytes, on_devices, engines); };
   cases->push_back(std::move(entry));
 }
 

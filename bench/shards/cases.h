@@ -7,7 +7,6 @@
 
 #include "bench/harness/contest.h"
 #include "kernels/engine/engine.h"
-#include "kernels/engine/sharded_sort.h"
 
 namespace corank::bench {
 
@@ -15,7 +14,6 @@ struct ShardsBenchOptions {
   int log2_bytes = 33;       // of the keys, in device memory
   int log2_host_bytes = 30;  // in host memory
   int repetitions = 7;
-  int64_t least_bucket_rows = ShardedSort::Options().least_bucket_rows;
 };
 
 /// Sorts and merges in device memory, and sorts from pinned host memory. The engines, of one device each, must outlive

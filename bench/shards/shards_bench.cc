@@ -23,8 +23,6 @@ ABSL_FLAG(std::string, out, "", "where the JSON goes");
 ABSL_FLAG(std::string, commit, "", "the commit to name in the JSON; by default what git says");
 ABSL_FLAG(bool, quick, false, "small arrays on two CPU engines: shows that it works, not how fast it is");
 ABSL_FLAG(int, devices, 0, "number of GPUs; 0 means all");
-ABSL_FLAG(int64_t, least_bucket_rows, corank::ShardedSort::Options().least_bucket_rows,
-          "sorts go by buckets that have this many rows or more on average; a large number makes all of them merge");
 ABSL_FLAG(int, log2_bytes, 33, "the keys in device memory have 2^this bytes");
 
 namespace corank::bench {
@@ -76,7 +74,6 @@ int Main(int argc, char** argv) {
   ShardsBenchOptions options;
   options.log2_bytes = absl::GetFlag(FLAGS_log2_bytes);
   if (quick) options = {16, 16, 3};
-  options.least_bucket_rows = absl::GetFlag(FLAGS_least_bucket_rows);
   std::vector<Case> cases;
   AddShardCases(options, pointers, &cases);
 

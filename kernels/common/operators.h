@@ -30,12 +30,7 @@ struct SortArgs {
   void* indices_out = nullptr;               // null: no permutation. IndexBytes(count - 1) bytes each. Not with values
   const int64_t* segment_offsets = nullptr;  // segment_count + 1 offsets, checked by the caller; null: one segment
   int64_t segment_count = 0;
-  /// RADIX sorts each segment by digits, and takes up to 16 KiB of workspace for each. Segments have 2^18 keys or more
-  /// on average, and fewer than 2^30.
-  bool has_large_segments = false;
   int64_t limit = -1;  // -1: no limit. Not with segments
-  /// RADIX without segments or a limit: orders by the most significant byte of the keys' ranks (key_order.h) only.
-  bool by_leading_byte = false;
 
   int64_t ResultCount() const { return limit >= 0 && limit < count ? limit : count; }
 };

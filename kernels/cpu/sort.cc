@@ -32,7 +32,7 @@ bool PacksIn64Bits(const SortArgs& args) {
 
 // Whether the keys' codes are the items. Zeros and NaNs complicate float codes; only the plain case handles them.
 bool SortsCodes(const SortArgs& args) {
-  if (MovesIndices(args) || args.by_leading_byte) return false;
+  if (MovesIndices(args)) return false;
   if (!IsFloat(args.key_type)) return true;
   return (args.algorithm == SortAlgorithm::kAuto || args.algorithm == SortAlgorithm::kRadix) &&
          args.segment_offsets == nullptr && args.ResultCount() == args.count;
@@ -212,24 +212,6 @@ void CopyAll(const SortArgs& args, Parallel& parallel, OperatorReport* report) {
   report->sort_algorithm = SortAlgorithm::kCopy;
 }
 
-// Items of the leading byte above the index.
-template <typename Bits, typename Ordering>
-void SortByLeadingByte(const SortArgs& args, Buffers<uint64_t> buffers, const Ordering& order, Parallel& parallel,
-                       OperatorReport* report) {
-  constexpr int kIndexBits = 56, kLowBits = 8 * static_cast<int>(sizeof(Bits)) - 8;
-  const Bits* keys = static_cast<const Bits*>(args.keys_in);
-  parallel.ForRange(args.count, kElementGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const auto leading = static_cast<uint64_t>(order.RankOfRaw(keys[i]) >> kLowBits);
-      buffers.items[i] = leading << kIndexBits | static_cast<uint64_t>(i);
-    }
-  });
-  const uint64_t* const sorted = SortAsAsked(args, buffers, parallel, report);
-  const auto source = [&](int64_t i) { return static_cast<int64_t>(sorted[i] & ((uint64_t{1} << kIndexBits) - 1)); };
-  if (args.keys_out != nullptr) GatherRecords(args.keys_out, keys, sizeof(Bits), args.count, source, parallel);
-  Gather(args, source, parallel);
-}
-
 template <typename Bits, bool kFloat>
 void SortTyped(const SortArgs& args, void* workspace_bytes, const KeyOrder<Bits, kFloat>& order, Parallel& parallel,
                OperatorReport* report) {
@@ -237,10 +219,6 @@ void SortTyped(const SortArgs& args, void* workspace_bytes, const KeyOrder<Bits,
     return CopyAll(args, parallel, report);
   }
   Workspace workspace(workspace_bytes);
-  if (args.by_leading_byte) {
-    return SortByLeadingByte<Bits>(args, TakeBuffers<uint64_t>(args, parallel.threads(), workspace), order, parallel,
-                                   report);
-  }
   if (SortsCodes(args)) {
     const Buffers<Bits> buffers = TakeBuffers<Bits>(args, parallel.threads(), workspace);
     if constexpr (kFloat) {
@@ -272,7 +250,7 @@ int64_t SortWorkspaceBytes(const SortArgs& args, int threads) {
   if (SortsCodes(args)) {
     WithKeyOrder(args.key_type, args.order,
                  [&](auto order) { TakeBuffers<decltype(order.Encode(0))>(args, threads, measure); });
-  } else if (args.by_leading_byte || PacksIn64Bits(args)) {
+  } else if (PacksIn64Bits(args)) {
     TakeBuffers<uint64_t>(args, threads, measure);
   } else {
     TakeBuffers<Item128>(args, threads, measure);

@@ -161,8 +161,7 @@ class EngineStream {
   /// requests, from any thread. CUDA: does nothing, because freeing waits for the device.
   virtual void Trim() {}
 
-  /// Device memory that operators took since Begin, without Upload, AllocateDevice and AllocateResult, in bytes. An
-  /// operator takes that of an earlier one if it is large enough.
+  /// Device memory that operators requested since Begin, without Upload, AllocateDevice and AllocateResult, in bytes.
   virtual int64_t workspace_bytes() const = 0;
 };
 

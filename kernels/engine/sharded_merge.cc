@@ -52,6 +52,13 @@ SearchArgs CheckOf(const ShardedMerge::Options& options, const void* keys, int64
   return args;
 }
 
+absl::Status Allocate(EngineStream& stream, int64_t bytes, char** to) {
+  if (bytes == 0) return absl::OkStatus();
+  const absl::StatusOr<void*> memory = stream.AllocateDevice(bytes);
+  if (memory.ok()) *to = static_cast<char*>(*memory);
+  return memory.status();
+}
+
 }  // namespace
 
 ShardedMerge::ShardedMerge(const Options& options, std::vector<ShardResult> shards)
@@ -219,6 +226,20 @@ absl::Status ShardedMerge::TakePieces(size_t shard, Tile& tile, Rows buffer) {
   return absl::OkStatus();
 }
 
+absl::Status ShardedMerge::Send(const ShardResult& to, const Tile& tile) const {
+  if (to.sender == nullptr) return absl::OkStatus();
+  absl::Status status = to.sender->After(tile.is_merged);
+  if (status.ok() && tile.first == 0) status = to.sender->EndKernels();
+  const auto send = [&](char* h_rows, const void* rows, int64_t element_bytes) {
+    if (!status.ok() || h_rows == nullptr || element_bytes == 0) return;
+    const int64_t first = tile.first * element_bytes;
+    status = to.sender->CopyToHost(h_rows + first, static_cast<const char*>(rows) + first, tile.count * element_bytes);
+  };
+  send(to.h_keys, to.keys, key_bytes_);
+  send(to.h_values, to.values, options_.value_bytes);
+  return status;
+}
+
 absl::Status ShardedMerge::MergeTile(size_t shard, size_t number) {
   const ShardResult& to = shards_[shard];
   std::vector<Tile>& tiles = tiles_[shard];
@@ -246,7 +267,7 @@ absl::Status ShardedMerge::MergeTile(size_t shard, size_t number) {
   const absl::StatusOr<const void*> is_merged = to.stream->MarkPoint();
   if (!is_merged.ok()) return is_merged.status();
   tile.is_merged = *is_merged;
-  return SendRows(to, key_bytes_, options_.value_bytes, tile.first, tile.count, tile.is_merged, tile.first == 0);
+  return Send(to, tile);
 }
 
 absl::Status ShardedMerge::AllocateBuffers() {
@@ -257,8 +278,8 @@ absl::Status ShardedMerge::AllocateBuffers() {
     for (int64_t j = 0; j < kBuffers; ++j) {
       Rows& buffer = buffers_[i].emplace_back();
       EngineStream& puller = *shards_[i].puller;
-      absl::Status status = AllocateDevice(puller, BufferBytes(rows, runs, key_bytes_), &buffer.keys);
-      if (status.ok()) status = AllocateDevice(puller, BufferBytes(rows, runs, options_.value_bytes), &buffer.values);
+      absl::Status status = Allocate(puller, BufferBytes(rows, runs, key_bytes_), &buffer.keys);
+      if (status.ok()) status = Allocate(puller, BufferBytes(rows, runs, options_.value_bytes), &buffer.values);
       if (!status.ok()) return status;
     }
     for (const void* const point : are_ready_) {

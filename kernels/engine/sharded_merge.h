@@ -19,9 +19,23 @@
 #include "absl/status/status.h"
 #include "kernels/common/operators.h"
 #include "kernels/engine/engine.h"
-#include "kernels/engine/shard.h"
 
 namespace corank {
+
+/// A device's part of a result.
+struct ShardResult {
+  /// Streams of the device, which the caller begins and finishes: one merges, one copies pieces in, and one copies
+  /// tiles to `h_keys` and `h_values`. Without the last, the part stays on the device.
+  EngineStream* stream = nullptr;
+  EngineStream* puller = nullptr;
+  EngineStream* sender = nullptr;
+  /// Rows, which continue the part of the shard before. The parts together are the result.
+  int64_t count = 0;
+  void* keys = nullptr;  // memory of the device for the part
+  void* values = nullptr;
+  char* h_keys = nullptr;  // host memory for the part; null: not wanted
+  char* h_values = nullptr;
+};
 
 class ShardedMerge {
  public:
@@ -116,6 +130,7 @@ class ShardedMerge {
   absl::Status TakePieces(size_t shard, Tile& tile, Rows buffer);
   // Copies the rows to where the copied rows end.
   absl::StatusOr<const char*> CopyIn(EngineStream& stream, char** end, const char* from, int64_t bytes) const;
+  absl::Status Send(const ShardResult& to, const Tile& tile) const;
 
   const Options options_;
   const int64_t key_bytes_;

@@ -1,11 +1,10 @@
 // Sorts one array whose parts, the shards, lie on several devices.
 //
-// Algorithm: ShardedBuckets, for many integers whose leading bytes are spread evenly. Otherwise each device sorts its
-//            shard, or finds its first rows if only those are wanted, and ShardedMerge merges the sorted shards: each
-//            device pulls pieces from the others and makes a part of the result.
+// Algorithm: each device sorts its shard, or finds its first rows if only those are wanted. ShardedMerge merges the
+//            sorted shards: each device pulls pieces from the others and makes a part of the result.
 // Work: a sort of each shard, and one merge of the result; (shards - 1) / shards of its rows cross a link.
 // Stability: equal keys keep the order of the shards and, within a shard, of its rows.
-// Waits: the host waits for the cuts, and before for what decides the algorithm.
+// Waits: the host waits once, for the cuts.
 #ifndef CORANK_KERNELS_ENGINE_SHARDED_SORT_H_
 #define CORANK_KERNELS_ENGINE_SHARDED_SORT_H_
 
@@ -15,11 +14,18 @@
 #include "absl/status/status.h"
 #include "kernels/common/operators.h"
 #include "kernels/engine/engine.h"
-#include "kernels/engine/shard.h"
-#include "kernels/engine/sharded_buckets.h"
 #include "kernels/engine/sharded_merge.h"
 
 namespace corank {
+
+/// The rows of one device.
+struct Shard {
+  int64_t count = 0;
+  const void* keys = nullptr;  // memory of the device
+  const void* values = nullptr;
+  /// Its part of the result, which may take the memory of the rows.
+  ShardResult result;
+};
 
 class ShardedSort {
  public:
@@ -31,8 +37,6 @@ class ShardedSort {
     int64_t limit = -1;       // rows of the result; -1: all
     /// ShardedMerge::Options::tile_bytes.
     int64_t tile_bytes = ShardedMerge::Options().tile_bytes;
-    /// Least rows of an average bucket of ShardedBuckets. Sorts of shorter ones are slower.
-    int64_t least_bucket_rows = int64_t{1} << 19;
   };
 
   /// 1 to ShardedMerge::kMaxShards shards, each with streams of its own.
@@ -44,33 +48,23 @@ class ShardedSort {
                                 const Engine& engine);
 
   /// Call these in this order, once each. If one fails, or the work is not wanted any more, finish the streams of all
-  /// shards. They return the streams' errors. `waits`: a stream of any of the devices, but not one of the shards'. It
-  /// begins and finishes here.
+  /// shards. They return the streams' errors.
 
-  /// Enqueues the sorts of all shards, or their division into buckets. Waits for earlier work of the shards' streams.
-  absl::Status SortEach(EngineStream& waits);
-  /// Waits for the cuts of the shards.
-  absl::Status Cut(EngineStream& waits);
-  /// Enqueues the exchange of rows. Each shard's stream has its part then.
-  absl::Status Exchange();
+  /// Enqueues the sorts of all shards. Some of them may wait for earlier work of their stream.
+  absl::Status SortEach();
+  /// ShardedMerge::Cut and Merge, of the sorted shards.
+  absl::Status Cut(EngineStream& stream) { return merge_.Cut(sorted_, are_sorted_, stream); }
+  absl::Status MergePieces() { return merge_.Merge(); }
 
-  /// What the sort of a shard found. Valid once its stream has finished.
+  /// What each sort found. Valid once the shard's stream has finished.
   const OperatorReport& report(int shard) const { return reports_[static_cast<size_t>(shard)]; }
-  /// Whether the rows are sorted by bucket.
-  bool takes_buckets() const { return takes_buckets_; }
 
  private:
-  absl::Status AllocateRows();
-  absl::Status SortShards();
-
   const Options options_;
   const std::vector<Shard> shards_;
-  std::vector<ShardedBuckets::Rows> rows_;  // by shard, room for KeptRows of each
-  std::vector<ShardedMerge::Run> sorted_;   // by shard, in rows_
-  std::vector<const void*> are_sorted_;     // points of the shards' streams
+  std::vector<ShardedMerge::Run> sorted_;  // by shard, KeptRows of each
+  std::vector<const void*> are_sorted_;    // points of the shards' streams
   std::vector<OperatorReport> reports_;
-  bool takes_buckets_ = false;
-  ShardedBuckets buckets_;
   ShardedMerge merge_;
 };
 

@@ -131,8 +131,6 @@ Outcome Harness::Sort(const SortCase& test) {
   args.algorithm = test.algorithm;
   args.count = static_cast<int64_t>(test.keys.size()) / KeyBytes(test.type);
   args.limit = test.limit;
-  args.has_large_segments = test.has_large_segments;
-  args.by_leading_byte = test.by_leading_byte;
   args.keys_in = request.Input(test.keys);
   const int64_t results = args.ResultCount();
   if (test.want_keys) {

@@ -32,8 +32,6 @@ struct SortCase {
   bool want_indices = false;
   std::vector<int64_t> segment_offsets;
   int64_t limit = -1;
-  bool has_large_segments = false;
-  bool by_leading_byte = false;
 };
 
 struct ColumnSortCase {

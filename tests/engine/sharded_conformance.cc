@@ -20,23 +20,7 @@ class Sharded : public OnEnginesUnderTest {
     SortAlgorithm algorithm = SortAlgorithm::kAuto;
     int64_t tile_bytes = 3000;
     int64_t limit = -1;
-    int64_t least_bucket_rows = ShardedSort::Options().least_bucket_rows;
-    bool takes_buckets = false;
-    // Keys that no shard samples become equal.
-    bool deceives = false;
   };
-
-  void EqualiseUnsampled(const std::vector<int64_t>& counts, Bytes& keys) {
-    const int key_bytes = KeyBytes(GetParam());
-    int64_t first = 0;
-    for (const int64_t count : counts) {
-      for (int64_t i = 0; i < count; ++i) {
-        if (i % (count / ShardedBuckets::kRuns) < ShardedBuckets::kRunKeys) continue;
-        std::fill_n(keys.begin() + (first + i) * key_bytes, key_bytes, uint8_t{7});
-      }
-      first += count;
-    }
-  }
 
   void Check(const Case& test) {
     SCOPED_TRACE(::testing::Message() << KeyTypeName(GetParam()) << " shards=" << test.counts.size() << " "
@@ -45,8 +29,7 @@ class Sharded : public OnEnginesUnderTest {
     const int key_bytes = KeyBytes(GetParam()), value_bytes = test.value_bytes;
     const int64_t total = std::accumulate(test.counts.begin(), test.counts.end(), int64_t{0});
     const int64_t result = test.limit >= 0 ? std::min(test.limit, total) : total;
-    Bytes keys = MakeKeys(GetParam(), test.distribution, total, 1);
-    if (test.deceives) EqualiseUnsampled(test.counts, keys);
+    const Bytes keys = MakeKeys(GetParam(), test.distribution, total, 1);
     const Bytes values = MakeKeys(KeyType::kUint8, Distribution::kUniform, total * value_bytes, 2);
 
     std::vector<std::unique_ptr<EngineStream>> streams;
@@ -85,13 +68,10 @@ class Sharded : public OnEnginesUnderTest {
     options.value_bytes = value_bytes;
     options.tile_bytes = test.tile_bytes;
     options.limit = test.limit;
-    options.least_bucket_rows = test.least_bucket_rows;
     ShardedSort sort(options, shards);
-    ASSERT_TRUE(sort.SortEach(*cutter).ok());
-    EXPECT_EQ(sort.takes_buckets(), test.takes_buckets || test.deceives);
+    ASSERT_TRUE(sort.SortEach().ok());
     ASSERT_TRUE(sort.Cut(*cutter).ok());
-    EXPECT_EQ(sort.takes_buckets(), test.takes_buckets);
-    ASSERT_TRUE(sort.Exchange().ok());
+    ASSERT_TRUE(sort.MergePieces().ok());
     Bytes sorted_keys(static_cast<size_t>(result * key_bytes)),
         sorted_values(static_cast<size_t>(result * value_bytes));
     first = 0;
@@ -119,53 +99,6 @@ class Sharded : public OnEnginesUnderTest {
     EXPECT_TRUE(value_bytes == 0 || sorted_values == Gather(values, value_bytes, expected));
   }
 };
-
-TEST_P(Sharded, SortsByBucketsWhereLeadingBytesAreSpread) {
-  Case test;
-  test.least_bucket_rows = 1;
-  test.takes_buckets = !IsFloat(GetParam());
-  for (const std::vector<int64_t>& counts :
-       {std::vector<int64_t>{20'000, 20'000, 20'000}, {40'001, 39'999, 40'000, 39'998}, {30'000, 29'000, 20'011}}) {
-    test.counts = counts;
-    for (const Order order : kBothOrders) {
-      test.order = order;
-      for (const int32_t value_bytes : {0, 4, 8, 12}) {
-        test.value_bytes = value_bytes;
-        Check(test);
-      }
-    }
-  }
-}
-
-TEST_P(Sharded, MergesWhereLeadingBytesAreNotSpreadOrRowsAreInOrder) {
-  Case test;
-  test.least_bucket_rows = 1;
-  test.counts = {20'000, 20'001, 20'002};
-  test.value_bytes = 4;
-  for (const Distribution distribution : {Distribution::kZipf, Distribution::kSixteenDistinct, Distribution::kAllEqual,
-                                          Distribution::kSorted, Distribution::kReversed, Distribution::kRuns}) {
-    test.distribution = distribution;
-    Check(test);
-  }
-  // Too few to be sampled, and too few shards.
-  test.distribution = Distribution::kUniform;
-  for (const std::vector<int64_t>& counts : {std::vector<int64_t>{20'000, 20'000, 1000}, {20'000, 20'000}}) {
-    test.counts = counts;
-    Check(test);
-  }
-}
-
-TEST_P(Sharded, MergesWhereTheSampleWasWrong) {
-  if (IsFloat(GetParam())) GTEST_SKIP() << "floats are merged anyway";
-  Case test;
-  test.least_bucket_rows = 1;
-  test.deceives = true;
-  test.counts = {20'000, 20'001, 30'002};
-  for (const int32_t value_bytes : {0, 4}) {
-    test.value_bytes = value_bytes;
-    Check(test);
-  }
-}
 
 TEST_P(Sharded, SortsAsOneDeviceDoes) {
   for (const Order order : kBothOrders) {

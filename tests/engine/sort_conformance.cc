@@ -1,8 +1,6 @@
 // Sort: every type, order, algorithm and distribution, compared with std::stable_sort on the keys' real values.
 #include <algorithm>
-#include <cstring>
 
-#include "kernels/common/key_order.h"
 #include "tests/engine/conformance_fixture.h"
 #include "tests/support/oracles.h"
 #include "tests/support/sampling.h"
@@ -134,12 +132,6 @@ TEST_P(Sort, SortsEachSegmentForItself) {
         Check(test, expected);
         Check(with_values, expected);
         Check(with_indices, expected);
-        if (algorithm != SortAlgorithm::kRadix) continue;
-        for (SortCase* const by_digits : {&test, &with_values, &with_indices}) {
-          by_digits->has_large_segments = true;
-          Check(*by_digits, expected);
-        }
-        test.has_large_segments = false;
       }
     }
   }
@@ -163,41 +155,6 @@ TEST_P(Sort, LimitReturnsTheFirstOfTheWholeOrder) {
         Check(with_values, expected);
         Check(with_indices, expected);
       }
-    }
-  }
-}
-
-std::vector<int64_t> StableOrderByLeadingByte(const SortCase& test) {
-  const auto key_bytes = static_cast<size_t>(KeyBytes(test.type));
-  return WithKeyOrder(test.type, test.order, [&](const auto& order) {
-    using Bits = decltype(order.Encode(0));
-    Bytes leading;
-    for (size_t i = 0; i < test.keys.size() / key_bytes; ++i) {
-      Bits key;
-      std::memcpy(&key, test.keys.data() + i * key_bytes, key_bytes);
-      leading.push_back(static_cast<uint8_t>(order.RankOfRaw(key) >> (8 * key_bytes - 8)));
-    }
-    return StableOrder(KeyType::kUint8, Order::kAscending, leading);
-  });
-}
-
-TEST_P(Sort, OrdersByTheLeadingByteAlone) {
-  uint64_t seed = 50;
-  for (int64_t count : {int64_t{1}, int64_t{5000}, int64_t{300001}}) {
-    for (Distribution distribution : {Distribution::kUniform, Distribution::kSpecialFloats, Distribution::kAllEqual}) {
-      ++seed;
-      SortCase test = Make(distribution, count, kBothOrders[seed % 2], seed);
-      test.algorithm = SortAlgorithm::kRadix;
-      test.by_leading_byte = true;
-      const std::vector<int64_t> expected = StableOrderByLeadingByte(test);
-      Check(test, expected);
-      for (int value_bytes : {4, 8, 12}) {
-        SortCase with_values = test;
-        AddValues(with_values, value_bytes);
-        Check(with_values, expected);
-      }
-      WantIndices(test, false);
-      Check(test, expected);
     }
   }
 }

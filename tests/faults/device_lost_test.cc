@@ -38,6 +38,7 @@ class DeviceLostTest : public ::testing::Test {
   bool Start(std::vector<std::string> more = {}) {
     more.push_back("--kept-bytes=1000000");
     more.push_back("--host-bytes=0");  // only the device breaks
+    if (std::string(kEngine) == "cuda") more.push_back("--devices=0");  // others would serve on
     process_ = std::make_unique<Process>(ProgramBeside("corankd_faulty"), FreePorts(kEngine, more));
     if (!process_->AwaitReady()) {
       if (process_->Log().find("no NVIDIA driver") == std::string::npos) ADD_FAILURE() << process_->Log();

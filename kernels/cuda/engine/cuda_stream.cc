@@ -235,7 +235,6 @@ absl::StatusOr<const void*> CudaStream::MarkPoint() {
 
 absl::Status CudaStream::After(const void* point) {
   if (point == nullptr) return absl::OkStatus();
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   has_unfinished_work_ = true;
   CORANK_RETURN_IF_CUDA_FAILED(
       cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(const_cast<void*>(point)), cudaEventWaitDefault),

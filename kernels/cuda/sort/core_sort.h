@@ -31,7 +31,6 @@ struct CoreSort {
   /// RADIX of integers: the bits of the keys' codes (key_order.h) that may differ between keys. All other bits are
   /// known to be the same in every key. Digits consist of these bits only.
   uint64_t live_bits = ~uint64_t{0};
-  bool by_leading_byte = false;  // RADIX: SortArgs::by_leading_byte
   RadixPart radix_part = RadixPart::kAll;
 
   bool OutputsAreWhole() const { return result_count == count; }
@@ -41,7 +40,7 @@ struct CoreSort {
 
 /// Any key type and order, one segment. mergesort.cuh.
 cudaError_t Mergesort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);
-/// Any key type and order; segments have fewer than 2^30 keys each. radix.cuh.
+/// Any key type and order, one segment. radix.cuh.
 cudaError_t RadixSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);
 /// Unsigned ascending keys, one segment; the payload, if any, is the index. odd_even.cu.
 cudaError_t OddEvenMergesort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream);

@@ -1,7 +1,6 @@
 // Radix sort of one key width.
 //
-// Algorithm: least significant digit first, 8 bits a digit, one sweep a digit, of the array or of each segment. One
-// kernel makes the histograms of all
+// Algorithm: least significant digit first, 8 bits a digit, one sweep a digit. One kernel makes the histograms of all
 //            digits. Then there is a pass for each digit that differs between keys; the device finds out which these
 //            are. A pass counts its tile, learns by decoupled look-back how many keys of each digit earlier tiles have,
 //            ranks keys within a warp by ballots, and writes runs of equal digits. Signed and descending keys differ by
@@ -47,19 +46,18 @@ RadixArrays<T> CarveRadixArrays(const void* in, void* out, bool wanted, bool out
 
 template <typename Bits, bool kFloat>
 cudaError_t LaunchRadixHistogram(const DeviceTraits& device, const Bits* d_keys, int64_t count,
-                                 const RadixDigits& digits, const RadixSegments& segments, int tile_keys,
-                                 const KeyOrder<Bits, kFloat>& order, RadixState* d_state, cudaStream_t stream) {
+                                 const RadixDigits& digits, const KeyOrder<Bits, kFloat>& order, RadixState* d_state,
+                                 cudaStream_t stream) {
   constexpr int kCopyBytes = static_cast<int>(sizeof(Bits)) * kDigitBins * static_cast<int>(sizeof(uint32_t));
   int copies = kHistogramCopies;
   while (copies * kCopyBytes > device.block_bytes - 1024) copies /= 2;
   const auto kernel = RadixHistogramKernel<Bits, kFloat>;
   CORANK_RETURN_IF_CUDA_ERROR(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, copies * kCopyBytes));
-  const int64_t tiles = CeilDiv(CeilDiv(count, segments.count), kRadixHistogram.threads * kRadixHistogram.items);
-  const int64_t resident = CeilDiv(device.multiprocessors * kRadixHistogram.blocks, segments.count);
-  const dim3 blocks(static_cast<unsigned>(std::min(tiles, resident)), static_cast<unsigned>(segments.count));
-  kernel<<<blocks, kRadixHistogram.threads, static_cast<size_t>(copies) * kCopyBytes, stream>>>(
-      d_keys, count, digits, segments, tile_keys, copies, order, d_state);
+  const int64_t tiles = CeilDiv(count, kRadixHistogram.threads * kRadixHistogram.items);
+  const int64_t blocks = std::min<int64_t>(tiles, device.multiprocessors * kRadixHistogram.blocks);
+  kernel<<<static_cast<unsigned>(blocks), kRadixHistogram.threads, static_cast<size_t>(copies) * kCopyBytes, stream>>>(
+      d_keys, count, digits, copies, order, d_state);
   return cudaGetLastError();
 }
 
@@ -67,36 +65,30 @@ template <typename Bits, bool kFloat, typename Payload>
 cudaError_t RunRadixSort(const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
   using Tile = RadixTile<Bits, Payload>;
   constexpr int kKeyBits = 8 * static_cast<int>(sizeof(Bits));
-  const int most_passes = sort.by_leading_byte ? 1 : kKeyBits / kDigitBits;
+  constexpr int kMostPasses = kKeyBits / kDigitBits;
   DeviceTraits device;
   CORANK_RETURN_IF_CUDA_ERROR(GetDeviceTraits(&device));
 
   RadixPassArgs<Bits, Payload> args;
   args.count = sort.count;
   // Float digits may be those of ranks, which differ in more bits than codes do.
-  args.digits =
-      sort.by_leading_byte ? LeadingDigit(kKeyBits) : DigitsOf(kFloat ? ~uint64_t{0} : sort.live_bits, kKeyBits);
+  args.digits = DigitsOf(kFloat ? ~uint64_t{0} : sort.live_bits, kKeyBits);
   args.keys = CarveRadixArrays<Bits>(sort.d_keys_in, sort.d_keys_out, sort.d_keys_out != nullptr,
-                                     sort.OutputsAreWhole(), sort.count, most_passes, Tile::kPacked, workspace);
+                                     sort.OutputsAreWhole(), sort.count, kMostPasses, Tile::kPacked, workspace);
   if constexpr (Tile::kPayload) {  // always wanted, even if the array is not known while sizing
     args.payload = CarveRadixArrays<Payload>(sort.d_payload_in, sort.d_payload_out, true, sort.OutputsAreWhole(),
-                                             sort.count, most_passes, Tile::kPacked, workspace);
+                                             sort.count, kMostPasses, Tile::kPacked, workspace);
   }
 
-  if (Tile::kPacked && most_passes > 1) {  // in one pass, they travel apart
+  if constexpr (Tile::kPacked) {
     uint64_t* const near = workspace.Carve<uint64_t>(sort.count + kSparePairs);
     args.pairs.near.parts[0] = near;
     args.pairs.near.ends[0] = args.pairs.near.ends[1] = sort.count;
     args.pairs.last = PairsIn(args.keys.last, args.payload.last, near + sort.count, sort.count);
   }
 
-  args.segments.d_offsets = sort.d_segment_offsets;
-  if (sort.d_segment_offsets != nullptr) args.segments.count = static_cast<int>(sort.segment_count);
-  // Counts of a segment have 30 bits.
-  const int64_t portions =
-      args.segments.count > 1 ? 1 : CeilDiv(sort.count, kMaxLaunchKeys / Tile::kKeys * Tile::kKeys);
+  const int64_t portions = CeilDiv(sort.count, kMaxLaunchKeys / Tile::kKeys * Tile::kKeys);
   args.tiles = static_cast<int>(CeilDiv(CeilDiv(sort.count, Tile::kKeys), portions));
-  if (args.segments.count > 1) args.tiles += args.segments.count;  // each may end in the middle of a tile
   args.statuses.reach = MostRunningTiles(device.multiprocessors, Tile::kThreads);
   args.statuses.rows = std::min(args.tiles, StatusRows(args.statuses.reach));
   args.prefetch_keys =
@@ -107,28 +99,23 @@ cudaError_t RunRadixSort(const CoreSort& sort, Workspace& workspace, cudaStream_
   const bool rows_are_shared = args.statuses.rows < args.tiles;
   args.statuses.groups = rows_are_shared ? static_cast<int>(CeilDiv(args.tiles, kTilesPerGroup)) : 0;
 
-  const int64_t most_launches = most_passes * portions;
+  const int64_t most_launches = kMostPasses * portions;
   const int64_t ticket_bytes = most_launches * static_cast<int64_t>(sizeof(uint32_t));
   const int64_t finished_bytes = ticket_bytes * args.statuses.groups;
   const int64_t row_bytes = int64_t{args.statuses.rows} * kDigitBins * static_cast<int64_t>(sizeof(uint32_t));
-  const int64_t bins_bytes =
-      int64_t{args.segments.count} * args.digits.count * kDigitBins * static_cast<int64_t>(sizeof(int64_t));
-  const int64_t zeroed_bytes =
-      static_cast<int64_t>(sizeof(RadixState)) + bins_bytes + row_bytes + ticket_bytes + finished_bytes;
+  const int64_t zeroed_bytes = static_cast<int64_t>(sizeof(RadixState)) + row_bytes + ticket_bytes + finished_bytes;
   char* const d_zeroed = static_cast<char*>(workspace.CarveBytes(zeroed_bytes));
-  args.segments.d_tiles = workspace.Carve<int>(args.segments.count > 1 ? args.segments.count + 1 : 0);
   if (workspace.IsSizing()) return cudaSuccess;
 
   args.state = reinterpret_cast<RadixState*>(d_zeroed);
-  args.segments.d_bins = reinterpret_cast<int64_t*>(d_zeroed + sizeof(RadixState));
-  args.statuses.d_rows = reinterpret_cast<uint32_t*>(d_zeroed + sizeof(RadixState) + bins_bytes);
+  args.statuses.d_rows = reinterpret_cast<uint32_t*>(d_zeroed + sizeof(RadixState));
   args.statuses.d_tickets = args.statuses.d_rows + row_bytes / static_cast<int64_t>(sizeof(uint32_t));
   args.statuses.d_finished = args.statuses.d_tickets + most_launches;
   const KeyOrder<Bits, kFloat> order(sort.key_type, sort.order);
   if (sort.radix_part != RadixPart::kPasses) {
     CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_zeroed, 0, static_cast<size_t>(zeroed_bytes), stream));
-    CORANK_RETURN_IF_CUDA_ERROR(LaunchRadixHistogram(device, args.keys.in, sort.count, args.digits, args.segments,
-                                                     Tile::kKeys, order, args.state, stream));
+    CORANK_RETURN_IF_CUDA_ERROR(
+        LaunchRadixHistogram(device, args.keys.in, sort.count, args.digits, order, args.state, stream));
     if (sort.radix_part == RadixPart::kHistogram) return cudaSuccess;
   }
 

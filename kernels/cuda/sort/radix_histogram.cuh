@@ -40,26 +40,19 @@ __device__ __forceinline__ bool ScanBins(Count* bins, Count count) {
   return !__any_sync(~0u, has_all);
 }
 
-/// Block (x, y) takes a part of segment y. `tile_keys`: of the passes.
 template <typename Bits, bool kFloat>
 __global__ void __launch_bounds__(kRadixHistogram.threads, kRadixHistogram.blocks)
-    RadixHistogramKernel(const Bits* keys, int64_t count, RadixDigits digits, RadixSegments segments, int tile_keys,
-                         int copies, KeyOrder<Bits, kFloat> order, RadixState* state) {
+    RadixHistogramKernel(const Bits* keys, int64_t count, RadixDigits digits, int copies, KeyOrder<Bits, kFloat> order,
+                         RadixState* state) {
   constexpr int kThreads = kRadixHistogram.threads;
   constexpr int kItems = kRadixHistogram.items;
   constexpr int kDigits = static_cast<int>(sizeof(Bits));
   extern __shared__ uint32_t counters[];  // [digit][bin][copy]
   __shared__ bool is_last;
-  __shared__ uint32_t differs;  // bit d: digit d differs between keys of a segment
+  __shared__ bool differs[kMaxDigits];
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < digits.count * kDigitBins * copies; i += kThreads) counters[i] = 0;
-  if (thread == 0) differs = 0;
   __syncthreads();
-  const auto begin_of = [&](int segment) {
-    return segments.d_offsets == nullptr ? segment * count : segments.d_offsets[segment];
-  };
-  const int64_t segment_begin = begin_of(static_cast<int>(blockIdx.y));
-  const int64_t segment_end = begin_of(static_cast<int>(blockIdx.y) + 1);
 
   uint32_t* const own = counters + thread % copies;
   bool codes_differ = false;
@@ -75,49 +68,40 @@ __global__ void __launch_bounds__(kRadixHistogram.threads, kRadixHistogram.block
     }
   };
   constexpr int64_t kTile = int64_t{kThreads} * kItems;
-  for (int64_t start = segment_begin + blockIdx.x * kTile; start < segment_end; start += gridDim.x * kTile) {
-    if (segment_end - start >= kTile) {
+  for (int64_t start = blockIdx.x * kTile; start < count; start += gridDim.x * kTile) {
+    if (count - start >= kTile) {
       Bits tile[kItems];
 #pragma unroll
       for (int i = 0; i < kItems; ++i) tile[i] = keys[start + i * kThreads + thread];
 #pragma unroll
       for (int i = 0; i < kItems; ++i) count_key(tile[i]);
     } else {
-      for (int64_t i = start + thread; i < segment_end; i += kThreads) count_key(keys[i]);
+      for (int64_t i = start + thread; i < count; i += kThreads) count_key(keys[i]);
     }
   }
   if (__syncthreads_or(codes_differ) != 0 && thread == 0) state->codes_differ_from_ranks = 1;
-  int64_t* const segment_bins = segments.d_bins + int64_t{blockIdx.y} * digits.count * kDigitBins;
   for (int i = thread; i < digits.count * kDigitBins; i += kThreads) {
     uint32_t sum = 0;
     for (int c = 0; c < copies; ++c) sum += counters[i * copies + (c + thread) % copies];
-    if (sum != 0) atomicAdd(reinterpret_cast<unsigned long long*>(segment_bins + i), sum);
+    if (sum != 0) atomicAdd(reinterpret_cast<unsigned long long*>(&state->bins[0][0] + i), sum);
   }
   __threadfence();
   __syncthreads();
-  if (thread == 0) is_last = atomicAdd(&state->blocks_done, 1u) == gridDim.x * gridDim.y - 1;
+  if (thread == 0) is_last = atomicAdd(&state->blocks_done, 1u) == gridDim.x - 1;
   __syncthreads();
   if (!is_last) return;
 
   __threadfence();
-  for (int row = thread / 32; row < segments.count * digits.count; row += kThreads / 32) {
-    const int segment = row / digits.count;
-    const bool live = ScanBins(segments.d_bins + int64_t{row} * kDigitBins, begin_of(segment + 1) - begin_of(segment));
-    if (live && thread % 32 == 0) atomicOr(&differs, 1u << row % digits.count);
+  const int warp = thread / 32;
+  if (warp < digits.count) {
+    const bool live = ScanBins(state->bins[warp], count);
+    if (thread % 32 == 0) differs[warp] = live;
   }
   __syncthreads();
   if (thread != 0) return;
-  if (segments.count > 1) {
-    int tiles = 0;
-    for (int i = 0; i < segments.count; ++i) {
-      segments.d_tiles[i] = tiles;
-      tiles += static_cast<int>(CeilDiv(begin_of(i + 1) - begin_of(i), tile_keys));
-    }
-    segments.d_tiles[segments.count] = tiles;
-  }
   int passes = 0;
   for (int d = 0; d < digits.count; ++d) {
-    const bool needed = (differs >> d & 1) != 0 || (passes == 0 && d == digits.count - 1);
+    const bool needed = differs[d] || (passes == 0 && d == digits.count - 1);
     if (needed) state->digit[passes++] = d;
   }
   state->passes = passes;

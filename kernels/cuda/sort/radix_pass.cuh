@@ -40,7 +40,6 @@ struct RadixPassArgs {
   RadixPairArrays pairs;         // between passes, if the tile is packed
   RadixState* state;
   RadixDigits digits;
-  RadixSegments segments;
   RadixStatuses statuses;
   int64_t count;
   int pass;
@@ -443,15 +442,6 @@ __device__ __forceinline__ void PrepareTile(typename Tile::Shared& shared) {
   for (int i = 0; i < kDigitBins / 32; ++i) shared.warp_bins[thread / 32][thread % 32 + 32 * i] = 0;
 }
 
-/// A tile without keys still writes its row of statuses, which later launches rely on.
-__device__ __forceinline__ void SkipTile(const LookBack& look_back) {
-  if (threadIdx.x < 32) look_back.AwaitRow();
-  __syncthreads();
-  if (threadIdx.x < kDigitBins) look_back.Publish(static_cast<int>(threadIdx.x), 0);
-  __syncthreads();
-  if (threadIdx.x == 0) look_back.Finish();
-}
-
 template <typename Bits, bool kFloat, typename Tile>
 __global__ void __launch_bounds__(Tile::kThreads, Tile::kTuning.blocks)
     RadixPassKernel(const __grid_constant__ RadixPassArgs<Bits, typename Tile::Payload> args,
@@ -469,27 +459,12 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kTuning.blocks)
   __syncthreads();
   const int tile = shared.tile;
   const int shift = args.digits.shift[digit];
-  const RadixSegments& segments = args.segments;
-  int segment = 0, tile_of_segment = tile;
-  int64_t begin = 0, end = args.count;
-  if (segments.count > 1) {
-    segment = segments.Of(tile);
-    if (segment == segments.count) {  // the grid has an upper bound of the tiles
-      SkipTile(LookBack(args.statuses, args.launch, args.tiles, tile, 0));
-      return;
-    }
-    tile_of_segment -= segments.d_tiles[segment];
-    begin = segments.d_offsets[segment];
-    end = segments.d_offsets[segment + 1];
-  }
-  const LookBack look_back(args.statuses, args.launch, args.tiles, tile, tile_of_segment);
-  const int64_t start = begin + (int64_t{args.portion} * args.tiles + tile_of_segment) * Tile::kKeys;
-  const TileKeys keys{start, static_cast<int>(Clamp(end - start, 0, Tile::kKeys))};
+  const LookBack look_back(args.statuses, args.launch, args.tiles, tile, tile);
+  const int64_t start = (int64_t{args.portion} * args.tiles + tile) * Tile::kKeys;
+  const TileKeys keys{start, static_cast<int>(Clamp(args.count - start, 0, Tile::kKeys))};
   const auto place_of = [&](int bin, uint32_t before, uint32_t count) {
-    const int64_t* const starts = args.portion == 0
-                                      ? segments.d_bins + (int64_t{segment} * args.digits.count + digit) * kDigitBins
-                                      : args.state->carried[args.portion % 2];
-    const int64_t place = begin + starts[bin] + before;
+    const int64_t* const starts = args.portion == 0 ? args.state->bins[digit] : args.state->carried[args.portion % 2];
+    const int64_t place = starts[bin] + before;
     if (tile == args.tiles - 1) args.state->carried[(args.portion + 1) % 2][bin] = place + count;
     return place;
   };

@@ -31,45 +31,15 @@ constexpr RadixDigits DigitsOf(uint64_t live_bits, int key_bits) {
   return digits;
 }
 
-/// The most significant digit alone.
-constexpr RadixDigits LeadingDigit(int key_bits) {
-  RadixDigits digits;
-  digits.count = 1;
-  digits.shift[0] = key_bits - kDigitBits;
-  return digits;
-}
-
 /// Zero before the first kernel. The last block of the histogram makes the plan; passes read it.
 struct RadixState {
-  int64_t carried[2][kDigitBins];  // keys before those of each bin at each launch of a pass but the first, alternating
-  int passes;                      // digits that differ between keys, but at least one
-  int digit[kMaxDigits];           // of each pass
+  int64_t bins[kMaxDigits][kDigitBins];  // keys with this value of the digit, then keys before the first of them
+  int64_t carried[2][kDigitBins];        // the same before each launch of a pass except the first, alternating
+  int passes;                            // digits that differ between keys, but at least one
+  int digit[kMaxDigits];                 // of each pass
   uint32_t blocks_done;
   /// Whether some key has a code that is not its rank. Equal keys may then have unequal codes.
   uint32_t codes_differ_from_ranks;
-};
-
-/// The parts of the array that are sorted for themselves.
-struct RadixSegments {
-  int count = 1;
-  const int64_t* d_offsets = nullptr;  // count + 1 of them; null: one segment
-  int* d_tiles = nullptr;  // tiles before each segment, then of all; made by the histogram unless there is one segment
-  /// By segment, digit and bin: keys with this value of the digit, then keys before the first of them.
-  int64_t* d_bins = nullptr;
-
-  /// The segment of a tile, if there is one.
-  CORANK_HOST_DEVICE int Of(int tile) const {
-    int first = 0, last = count;
-    while (first < last) {
-      const int middle = (first + last) / 2;
-      if (d_tiles[middle + 1] <= tile) {
-        first = middle + 1;
-      } else {
-        last = middle;
-      }
-    }
-    return first;
-  }
 };
 
 /// An upper bound of the tiles that can run at the same time.

@@ -11,9 +11,7 @@
 namespace corank::cuda {
 
 SortAlgorithm TakenAlgorithm(const SortArgs& args) {
-  if (args.segment_offsets != nullptr) {
-    return args.has_large_segments ? SortAlgorithm::kRadix : SortAlgorithm::kMergesort;
-  }
+  if (args.segment_offsets != nullptr) return SortAlgorithm::kMergesort;
   if (args.algorithm == SortAlgorithm::kRadix || args.algorithm == SortAlgorithm::kOddEvenMergesort) {
     return args.algorithm;
   }
@@ -63,9 +61,7 @@ Plan MakePlan(const SortArgs& args) {
 }
 
 cudaError_t RunCore(SortAlgorithm algorithm, const CoreSort& sort, Workspace& workspace, cudaStream_t stream) {
-  if (sort.d_segment_offsets != nullptr && algorithm != SortAlgorithm::kRadix) {
-    return SegmentSort(sort, workspace, stream);
-  }
+  if (sort.d_segment_offsets != nullptr) return SegmentSort(sort, workspace, stream);
   switch (algorithm) {
     case SortAlgorithm::kRadix:
       return RadixSort(sort, workspace, stream);
@@ -92,7 +88,6 @@ cudaError_t RunSort(const SortArgs& args, uint64_t live_bits, Workspace& workspa
   core.d_segment_offsets = args.segment_offsets;
   core.segment_count = args.segment_count;
   core.live_bits = live_bits;
-  core.by_leading_byte = args.by_leading_byte;
   core.radix_part = part;
   core.d_keys_in = args.keys_in;
   core.d_keys_out = plan.gathers_keys ? nullptr : args.keys_out;

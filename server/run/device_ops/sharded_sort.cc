@@ -97,12 +97,12 @@ absl::Status ShardedSortOperation::Enqueue(Lane& lane, std::vector<ShardResult> 
   lane.set_next_stage(Stage::kKernel);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
   sort_ = std::make_unique<ShardedSort>(SortOptions(), std::move(shards));
-  CORANK_ASSIGN_OR_RETURN(EngineStream* const waits, SpareStream(lane));
-  CORANK_RETURN_IF_ERROR(sort_->SortEach(*waits));
-  CORANK_RETURN_IF_ERROR(sort_->Cut(*waits));
+  CORANK_RETURN_IF_ERROR(sort_->SortEach());
+  CORANK_ASSIGN_OR_RETURN(EngineStream* const cutter, SpareStream(lane));
+  CORANK_RETURN_IF_ERROR(sort_->Cut(*cutter));
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
   lane.set_next_stage(Stage::kCopyOut);
-  return sort_->Exchange();
+  return sort_->MergePieces();
 }
 
 absl::StatusOr<bool> ShardedSortOperation::Conclude(Outcome& outcome) const {
