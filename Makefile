@@ -113,7 +113,7 @@ release: dist ## make all that a release publishes: archive, wheel, sdist, image
 bench-kernels: build ## time the kernels beside CUB (needs an NVIDIA GPU)
 	@BUILD=$(BUILD) scripts/bench.sh kernels
 
-bench-shards: build ## time one array on all GPUs of the host beside one of them (needs two GPUs)
+bench-shards: build ## time one array on 2, 4 and more GPUs of the host beside one of them (needs two GPUs)
 	@BUILD=$(BUILD) scripts/bench.sh shards
 
 bench-engine: build ## time the CPU engine beside the C++ standard library and VQSort
