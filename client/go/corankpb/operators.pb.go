@@ -1030,9 +1030,8 @@ type SortRequest struct {
 	RanksDestination *Destination `protobuf:"bytes,13,opt,name=ranks_destination,json=ranksDestination,proto3" json:"ranks_destination,omitempty"`
 	// Merges tables: rows are 1 to 1024 sorted runs, one after the other, and run r is rows [offsets[r], offsets[r+1]).
 	// INT64, one more than there are runs. The first offset is 0, the last one is the number of rows, and offsets never
-	// decrease. Equal rows of an earlier run come first. Needs `key_columns`, whose order the runs have; Merge takes
-	// sorted `keys`. A run that is out of order is INVALID_ARGUMENT. Not allowed with an `algorithm` other than AUTO.
-	// The result is that of a sort without runs.
+	// decrease. The result is that of a sort without runs. Needs `key_columns`, whose order the runs have, and AUTO.
+	// A run that is out of order is INVALID_ARGUMENT. Merge takes sorted `keys`.
 	RunOffsets    *Array `protobuf:"bytes,14,opt,name=run_offsets,json=runOffsets,proto3,oneof" json:"run_offsets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2369,8 +2368,7 @@ func (x *SearchRequest) GetOptions() *RequestOptions {
 // The results of Search.
 type SearchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One position for each needle, from 0 to the length of the haystack. UINT32, or UINT64 if the haystack has 2^32
-	// elements or more.
+	// One position for each needle, from 0 to the length of the haystack. UINT32; UINT64 from a length of 2^32 on.
 	Positions *Array `protobuf:"bytes,1,opt,name=positions,proto3" json:"positions,omitempty"`
 	// Time and memory that the request took.
 	Stats         *RequestStats `protobuf:"bytes,2,opt,name=stats,proto3" json:"stats,omitempty"`

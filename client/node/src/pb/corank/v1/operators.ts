@@ -354,9 +354,8 @@ export interface SortRequest {
   /**
    * Merges tables: rows are 1 to 1024 sorted runs, one after the other, and run r is rows [offsets[r], offsets[r+1]).
    * INT64, one more than there are runs. The first offset is 0, the last one is the number of rows, and offsets never
-   * decrease. Equal rows of an earlier run come first. Needs `key_columns`, whose order the runs have; Merge takes
-   * sorted `keys`. A run that is out of order is INVALID_ARGUMENT. Not allowed with an `algorithm` other than AUTO.
-   * The result is that of a sort without runs.
+   * decrease. The result is that of a sort without runs. Needs `key_columns`, whose order the runs have, and AUTO.
+   * A run that is out of order is INVALID_ARGUMENT. Merge takes sorted `keys`.
    */
   runOffsets?: Array | undefined;
 }
@@ -674,10 +673,7 @@ export interface SearchRequest {
 
 /** The results of Search. */
 export interface SearchResponse {
-  /**
-   * One position for each needle, from 0 to the length of the haystack. UINT32, or UINT64 if the haystack has 2^32
-   * elements or more.
-   */
+  /** One position for each needle, from 0 to the length of the haystack. UINT32; UINT64 from a length of 2^32 on. */
   positions:
     | Array
     | undefined;
