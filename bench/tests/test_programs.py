@@ -94,9 +94,9 @@ def test_kernel_bench_writes_valid_results_with_checked_answers(tmp_path: Path) 
 def test_shards_bench_compares_several_devices_with_one(tmp_path: Path) -> None:
     rows = results_of("shards_bench", tmp_path / "shards.json")["rows"]
     assert {row["row"] for row in rows} == {
-        "merge in device memory",
-        "sort in device memory",
-        "sort from host memory",
+        "merge in device memory, 2 devices",
+        "sort in device memory, 2 devices",
+        "sort from host memory, 2 devices",
     }
     assert all(row["checked"] and row["details"]["devices"] == 2 for row in rows)
 

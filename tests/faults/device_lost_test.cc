@@ -37,8 +37,9 @@ class DeviceLostTest : public ::testing::Test {
   // Returns false, with the test skipped, if there is no such engine.
   bool Start(std::vector<std::string> more = {}) {
     more.push_back("--kept-bytes=1000000");
-    more.push_back("--host-bytes=0");  // only the device breaks
-    if (std::string(kEngine) == "cuda") more.push_back("--devices=0");  // others would serve on
+    // Only the device breaks, and no other serves on.
+    more.push_back("--host-bytes=0");
+    if (std::string(kEngine) == "cuda") more.push_back("--devices=0");
     process_ = std::make_unique<Process>(ProgramBeside("corankd_faulty"), FreePorts(kEngine, more));
     if (!process_->AwaitReady()) {
       if (process_->Log().find("no NVIDIA driver") == std::string::npos) ADD_FAILURE() << process_->Log();
