@@ -1,8 +1,10 @@
 #include "tests/wire/raw_peer.h"
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +12,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 
 namespace corank::wire::testing {
@@ -141,6 +144,16 @@ bool RawPeer::Fill(absl::Duration patience) {
   }
   received_.append(buffer.data(), static_cast<size_t>(count));
   return true;
+}
+
+bool RawPeer::AwaitDelivery() const {
+  for (int i = 0; i < 10'000; ++i) {
+    int left = 0;
+    if (ioctl(fd_, SIOCOUTQ, &left) != 0) return false;
+    if (left == 0) return true;
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  return false;
 }
 
 std::optional<Frame> RawPeer::Read(absl::Duration patience, bool all) {

@@ -48,6 +48,8 @@ class RawPeer {
   bool SendFrame(uint8_t type, uint8_t flags, int32_t stream, absl::string_view payload);
   bool SendHeaders(int32_t stream, const Fields& fields, bool ends = false);
   bool SendData(int32_t stream, absl::string_view bytes, bool ends = false);
+  /// Whether the server's socket gets all that was sent within 10 s. The server need not read it.
+  bool AwaitDelivery() const;
 
   /// The next frame; nothing once the connection has ended, or if none comes in time. Frames that answer nothing
   /// (SETTINGS, WINDOW_UPDATE and acknowledgements) are left out unless `all`.
