@@ -50,7 +50,7 @@ class StreamCall final : public Call, public std::enable_shared_from_this<Stream
   void SetRead(bool is_patient);
   // Reads what was held back.
   void TakeHeld();
-  // Holds these bytes back, of which so many were taken.
+  // Holds back the bytes that follow the first `taken` ones.
   void Hold(std::string bytes, size_t taken);
   void DropHeld();
   size_t Parse(absl::string_view bytes);

@@ -99,7 +99,7 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> TlsContext::Create(const std::
   // The rest of a write may lie elsewhere when it is tried again, and may be written in part.
   SSL_CTX_set_mode(made,
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-  // SSL_read returns after a record without data, of which a peer may send any number.
+  // A peer may send any number of records without data. SSL_read returns after each one.
   SSL_CTX_clear_mode(made, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_cipher_list(made, kCiphers12);
   SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);

@@ -14,9 +14,9 @@
 
 namespace corank::cuda {
 
-/// Carves its workspace. Unless it only sizes, enqueues the choice of d_state->code, the codes of all rows in ascending
-/// order in d_sorted_codes, and their row numbers in d_rows, of index_bytes bytes each; of equal codes, those of
-/// earlier rows come first. Gives `order` the bases in d_state. d_report: device-accessible memory, written on the
+/// Carves its workspace. Unless it only sizes, enqueues the choice of d_state->code and the merge: d_sorted_codes gets
+/// the codes of all rows in ascending order, and d_rows their row numbers of index_bytes bytes each. Rows with equal
+/// codes keep their order. Gives `order` the bases in d_state. d_report: device-accessible memory, written on the
 /// stream; kUnsorted names the first unsorted run, and the first row in it that is out of order. args: count > 0 and
 /// run_count > 0.
 cudaError_t MergeCodes(RowOrder& order, const ColumnSortArgs& args, CodeState* d_state, uint64_t* d_sorted_codes,
