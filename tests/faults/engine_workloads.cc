@@ -282,7 +282,7 @@ const std::vector<Workload>& EngineWorkloads() {
         {"full join",
          JoinInFull(),
          {"FillTableKernel<", "FindMatchesKernel<", "MarkRightKernel<", "WriteRowsKernel<", "WriteJoinReportKernel("}});
-    made->push_back({"copies", Copies(), {"IotaKernel<", "CopyFromPeerKernel("}});
+    made->push_back({"copies", Copies(), {"IotaKernel<"}});
     return made;
   }();
   return all;
