@@ -1,7 +1,7 @@
 // What nghttp2 tells a connection of its calls, and what it is told.
 #include <algorithm>
 #include <array>
-#include <deque>
+#include <forward_list>
 #include <string>
 #include <utility>
 
@@ -22,9 +22,9 @@ constexpr double kResetsPerSecond = 1000;
 // Callers with a shorter timeout reset calls as fast as those without one.
 constexpr std::chrono::milliseconds kLeastTimeout(2);
 
-nghttp2_nv Pair(absl::string_view name, absl::string_view value) {
+nghttp2_nv Pair(absl::string_view name, absl::string_view value, uint8_t flags) {
   return {reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
-          reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())), name.size(), value.size(), NGHTTP2_NV_FLAG_NONE};
+          reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())), name.size(), value.size(), flags};
 }
 
 absl::string_view View(const uint8_t* data, size_t size) { return {reinterpret_cast<const char*>(data), size}; }
@@ -238,10 +238,18 @@ void Connection::AllowUnread(StreamCall* call, int32_t bytes) {
 // Headers of a call, as nghttp2 takes them. Borrows what it is given, but for the base64 that it makes.
 class Connection::Headers {
  public:
-  void Add(absl::string_view name, absl::string_view value) { pairs_.push_back(Pair(name, value)); }
+  /// value: one of a few, which HPACK's table can hold.
+  void Add(absl::string_view name, absl::string_view value) {
+    pairs_.push_back(Pair(name, value, NGHTTP2_NV_FLAG_NONE));
+  }
+  /// value: differs from call to call. In HPACK's table it would drive out the others, and nghttp2 compares each value
+  /// with all that the table has for its name.
+  void AddUnique(absl::string_view name, absl::string_view value) {
+    pairs_.push_back(Pair(name, value, NGHTTP2_NV_FLAG_NO_INDEX));
+  }
   void Add(const Metadata& metadata) {
     for (const auto& [name, value] : metadata.entries()) {
-      Add(name, IsBinary(name) ? absl::string_view(encoded_.emplace_back(EncodeBinary(value))) : value);
+      AddUnique(name, IsBinary(name) ? absl::string_view(encoded_.emplace_front(EncodeBinary(value))) : value);
     }
   }
   const nghttp2_nv* data() const { return pairs_.data(); }
@@ -249,7 +257,7 @@ class Connection::Headers {
 
  private:
   absl::InlinedVector<nghttp2_nv, 8> pairs_;
-  std::deque<std::string> encoded_;
+  std::forward_list<std::string> encoded_;
 };
 
 void Connection::Send(StreamCall* call) {
@@ -297,8 +305,8 @@ void Connection::SubmitStatus(StreamCall* call, Headers* headers) {
   const std::string message = EncodeMessage(call->status_.message);
   const std::string details = EncodeBinary(call->status_.details);
   headers->Add("grpc-status", code);
-  if (!message.empty()) headers->Add("grpc-message", message);
-  if (!details.empty()) headers->Add("grpc-status-details-bin", details);
+  if (!message.empty()) headers->AddUnique("grpc-message", message);
+  if (!details.empty()) headers->AddUnique("grpc-status-details-bin", details);
   headers->Add(call->trailers_);
   if (is_head) {
     nghttp2_submit_response(session_, call->stream_, headers->data(), headers->size(), nullptr);
