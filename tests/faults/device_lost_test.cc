@@ -34,12 +34,14 @@ const char* const kReadiness[] = {"", "ready", "corank.v1.CorankService", "coran
 
 class DeviceLostTest : public ::testing::Test {
  protected:
+  enum class Devices { kFirst, kAll };
+
   // Returns false, with the test skipped, if there is no such engine.
-  bool Start(std::vector<std::string> more = {}) {
+  bool Start(std::vector<std::string> more = {}, Devices devices = Devices::kFirst) {
     more.push_back("--kept-bytes=1000000");
     // Only the device breaks, and no other serves on.
     more.push_back("--host-bytes=0");
-    if (std::string(kEngine) == "cuda") more.push_back("--devices=0");
+    if (std::string(kEngine) == "cuda" && devices == Devices::kFirst) more.push_back("--devices=0");
     process_ = std::make_unique<Process>(ProgramBeside("corankd_faulty"), FreePorts(kEngine, more));
     if (!process_->AwaitReady()) {
       if (process_->Log().find("no NVIDIA driver") == std::string::npos) ADD_FAILURE() << process_->Log();
@@ -221,7 +223,8 @@ TEST_F(DeviceLostTest, AHangMakesItNotReadyAndThenEndsTheProcess) {
 }
 
 TEST_F(DeviceLostTest, AHangOfOneOfSeveralTakesOutThatOneAlone) {
-  if (!Start({"--canary-interval=100ms", "--canary-timeout=300ms", "--hang-timeout=2s", "--drain-timeout=1s"})) {
+  if (!Start({"--canary-interval=100ms", "--canary-timeout=300ms", "--hang-timeout=2s", "--drain-timeout=1s"},
+             Devices::kAll)) {
     GTEST_SKIP() << "no NVIDIA GPU on this machine";
   }
   const int devices = Info().devices_size();
