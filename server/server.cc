@@ -159,6 +159,7 @@ absl::Status Server::StartMetrics() {
   metrics_.OnScrape([this] {
     metrics_.SetMemory("host_pool", host_pool_->bytes_in_use(), options_.host_pool.max_bytes);
     metrics_.SetMemory("host_pool_promised", host_pool_->promised_bytes(), options_.host_pool.max_bytes);
+    metrics_.SetMemory("messages", buffered_->used(), buffered_->limit());
     metrics_.SetHostPoolKept(host_pool_->kept_bytes() + run_buffers_->kept_bytes());
     ObserveQueues();
     ObserveDevices();

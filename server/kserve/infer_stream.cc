@@ -47,7 +47,8 @@ class InferStream final : public wire::Handler, public std::enable_shared_from_t
             inference::ModelInferRequest::descriptor(), inference::ModelInferRequest::kRawInputContentsFieldNumber,
             environment->buffered,
             [this](size_t bytes) { return InlinePayloads::Place(bytes, environment_.places.host_pool); },
-            [this](const absl::Status& status) { Fail(status); }) {}
+            [this](const absl::Status& status) { Fail(status); }),
+        ahead_(environment->buffered) {}
 
   void Begin() {
     const absl::Status status = CallerOf(environment_.authenticator, call_->head()).status();
@@ -67,11 +68,11 @@ class InferStream final : public wire::Handler, public std::enable_shared_from_t
   wire::Sink* OnMessageBegin(size_t size) override {
     absl::Status status = ValidateMessageBytes(static_cast<int64_t>(size), environment_.limits);
     if (status.ok()) status = receiver_.Begin(size);
+    if (status.ok()) status = ahead_.Allow(size, call_.get());
     if (!status.ok()) {
       Fail(status);
       return nullptr;
     }
-    AllowMessage(size, call_.get());
     return &receiver_;
   }
   void OnMessage() override {
@@ -142,6 +143,7 @@ class InferStream final : public wire::Handler, public std::enable_shared_from_t
   const CallId id_;
   const bool ends_on_error_;
   MessageReceiver receiver_;
+  SendAhead ahead_;
   std::shared_ptr<StreamedInfer> request_;  // the current one
   bool is_writing_ = false, is_cancelled_ = false, is_finished_ = false;
 };

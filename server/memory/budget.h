@@ -38,11 +38,11 @@ class Budget : public std::enable_shared_from_this<Budget> {
 
   static std::shared_ptr<Budget> Create(int64_t limit) { return std::shared_ptr<Budget>(new Budget(limit)); }
 
-  /// `bytes`: 0 or more.
-  Reservation Reserve(int64_t bytes) {
+  /// `bytes`: 0 or more. `left`: that must be free afterwards.
+  Reservation Reserve(int64_t bytes, int64_t left = 0) {
     int64_t used = used_.load();
     do {
-      if (bytes > limit_ - used) return Reservation();
+      if (bytes > limit_ - left - used) return Reservation();
     } while (!used_.compare_exchange_weak(used, used + bytes));
     return Reservation(shared_from_this(), bytes);
   }

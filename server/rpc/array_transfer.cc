@@ -45,7 +45,8 @@ class StoreCall final : public wire::Handler, public std::enable_shared_from_thi
         call_(std::move(call)),
         receiver_(
             v1::StoreArrayRequest::descriptor(), /*field=*/0, environment.buffered,
-            [this](size_t bytes) { return Place(bytes); }, [this](const absl::Status& status) { End(status); }) {
+            [this](size_t bytes) { return Place(bytes); }, [this](const absl::Status& status) { End(status); }),
+        ahead_(environment.buffered) {
     environment_.active_calls->Add();
     if (caller_.ok()) {
       call_->Read();
@@ -58,6 +59,7 @@ class StoreCall final : public wire::Handler, public std::enable_shared_from_thi
   wire::Sink* OnMessageBegin(size_t size) override {
     // One more than a chunk and its head; what is longer is refused for its length once it has come.
     absl::Status status = receiver_.Begin(size);
+    if (status.ok()) status = ahead_.Allow(/*size=*/0, call_.get());
     if (static_cast<int64_t>(size) > 2 * environment_.max_chunk_bytes + (64 << 10)) {
       status = InvalidField("request", absl::StrCat("a message of ", size, " bytes is longer than the longest chunk"));
     }
@@ -203,6 +205,7 @@ class StoreCall final : public wire::Handler, public std::enable_shared_from_thi
   const FoundCaller caller_;
   const std::shared_ptr<wire::Call> call_;
   MessageReceiver receiver_;
+  SendAhead ahead_;
   std::atomic<bool> is_ended_{false};
   std::optional<Bytes> response_;
   std::string name_;

@@ -57,6 +57,7 @@ ExecuteCall::ExecuteCall(std::shared_ptr<ExecuteJobs> jobs, std::shared_ptr<wire
       receiver_(
           v1::ExecuteRequest::descriptor(), /*field=*/0, environment_.buffered,
           [this](size_t bytes) { return Place(bytes); }, [this](const absl::Status& status) { StopReceiving(status); }),
+      ahead_(environment_.buffered),
       id_(IdOf(call_->head())) {}
 
 absl::Status ExecuteCall::Admit() {
@@ -78,11 +79,11 @@ ExecuteCall::~ExecuteCall() {
 wire::Sink* ExecuteCall::OnMessageBegin(size_t size) {
   absl::Status status = CheckSize(static_cast<int64_t>(size));
   if (status.ok()) status = receiver_.Begin(size);
+  if (status.ok()) status = ahead_.Allow(size, call_.get());
   if (!status.ok()) {
     StopReceiving(status);
     return nullptr;
   }
-  AllowMessage(size, call_.get());
   return &receiver_;
 }
 
@@ -158,6 +159,12 @@ absl::Status ExecuteCall::JoinJob(const ReceivedMessage& message) {
   auto request = std::make_unique<v1::ExecuteRequest>();
   auto payloads = std::make_shared<InlinePayloads>();
   CORANK_RETURN_IF_ERROR(payloads->Parse(message, places.host_pool, request.get()));
+  // The plan lives as long as its job, and hostile ones are large.
+  auto room = std::make_shared<Budget::Reservation>(
+      environment_.buffered->Reserve(static_cast<int64_t>(request->SpaceUsedLong())));
+  if (!*room) return MessagesFill();
+  const PartMemory held{ahead_.bytes(), room->bytes(), payloads->pinned_bytes()};
+  payloads->Keep(std::move(room), /*pinned_bytes=*/0);
   CORANK_ASSIGN_OR_RETURN(std::unique_ptr<ExecutePlan> plan,
                           ExecutePlan::Read(std::move(request), std::move(payloads), environment_.limits,
                                             environment_.streams, places, caller_));
@@ -166,7 +173,8 @@ absl::Status ExecuteCall::JoinJob(const ReceivedMessage& message) {
   plan->SetPeer(call_->head().peer->address);
   is_active_ = true;  // a draining server does not wait for calls without a plan
   environment_.active_calls->Add();
-  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ExecuteJob> job, jobs_->Join(std::move(plan), deadline_, shared_from_this()));
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ExecuteJob> job,
+                          jobs_->Join(std::move(plan), held, deadline_, shared_from_this()));
   absl::MutexLock lock(&mutex_);
   part_ = part;
   job_ = std::move(job);

@@ -69,6 +69,7 @@ class ExecuteCall final : public wire::Handler, public StreamPart, public std::e
   const Instant deadline_;
   std::shared_ptr<const Caller> caller_;
   MessageReceiver receiver_;  // of the loop's thread
+  SendAhead ahead_;           // likewise, but for JoinJob, which runs while nothing is received
   int64_t received_bytes_ = 0;
   bool is_active_ = false;  // counted among the calls that a draining server finishes
 

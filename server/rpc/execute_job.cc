@@ -7,13 +7,14 @@
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/rpc/credentials.h"
+#include "server/rpc/message_receiver.h"
 #include "server/rpc/request_log.h"
 
 namespace corank {
 namespace {
 
 constexpr absl::Duration kJoiningRetry = absl::Seconds(1);
-// One tenant may have a quarter of the jobs that wait for their parts.
+// One tenant may have a quarter of the jobs that wait for their parts, and they a quarter of the memory of messages.
 constexpr ptrdiff_t kTenantShare = 4;
 
 ChunkPipe::Options ExchangeOptions(const CallEnvironment& environment, const ExecutePlan& plan) {
@@ -181,10 +182,11 @@ ExecuteJobs::ExecuteJobs(const CallEnvironment& environment)
     : environment_(std::make_shared<CallEnvironment>(environment)),
       memory_(Budget::Create(std::numeric_limits<int64_t>::max())) {}
 
-absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::Join(std::unique_ptr<ExecutePlan> plan, Instant deadline,
+absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::Join(std::unique_ptr<ExecutePlan> plan, PartMemory held,
+                                                              Instant deadline,
                                                               const std::shared_ptr<StreamPart>& call) {
   CORANK_RETURN_IF_ERROR(CheckParts(plan->message()));
-  if (plan->message().parts() > 1) return JoinPart(std::move(plan), deadline, call);
+  if (plan->message().parts() > 1) return JoinPart(std::move(plan), held, deadline, call);
   {
     absl::MutexLock lock(&mutex_);
     CORANK_RETURN_IF_ERROR(CheckOpen());
@@ -196,7 +198,8 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::Join(std::unique_ptr<Ex
   return job;
 }
 
-absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_ptr<ExecutePlan> plan, Instant deadline,
+absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_ptr<ExecutePlan> plan, PartMemory held,
+                                                                  Instant deadline,
                                                                   const std::shared_ptr<StreamPart>& call) {
   const v1::Plan& message = plan->message();
   const size_t part = message.part();
@@ -205,7 +208,7 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
   v1::Plan common = message;
   common.clear_part();
   // The parsed plan has no payloads.
-  const std::string text = absl::StrCat(common.SerializeAsString(), absl::Hex(plan->payload_fingerprint()));
+  std::string text = absl::StrCat(common.SerializeAsString(), absl::Hex(plan->payload_fingerprint()));
   std::shared_ptr<ExecuteJob> job;
   absl::Status differ;
   {
@@ -213,7 +216,10 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
     CORANK_RETURN_IF_ERROR(CheckOpen());
     auto found = joining_.find(id);
     if (found == joining_.end()) {
-      CORANK_RETURN_IF_ERROR(CheckJoining(id.first));
+      Budget::Reservation room = environment_->buffered->Reserve(static_cast<int64_t>(text.size()));
+      if (!room) return MessagesFill();
+      const int64_t buffered = room.bytes() + held.plan;
+      CORANK_RETURN_IF_ERROR(CheckJoining(id.first, buffered + held.ahead, held.plan_pinned));
       CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ExecuteJob> made, Make(std::move(plan)));
       made->SetOnFailure([jobs = weak_from_this(), id, job = made.get()] {
         if (const std::shared_ptr<ExecuteJobs> self = jobs.lock()) self->TakeJoining(id, job);
@@ -222,6 +228,9 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
       found->second.job = std::move(made);
       found->second.has_come.resize(parts);
       found->second.plan = text;
+      found->second.room = std::move(room);
+      found->second.buffered = buffered;
+      found->second.pinned = held.plan_pinned;
       LimitPatience(id, found->second.job);
     }
     Joining& joining = found->second;
@@ -232,6 +241,7 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
         return InvalidField("plan.part", absl::StrCat("part ", part, " of job '", id.second, "' has already arrived"));
       }
       joining.has_come[part] = true;
+      joining.buffered += held.ahead;
       job->exchange()->Join(static_cast<int>(part), call);
       if (job->AddPart(static_cast<int>(part), deadline) < static_cast<int>(parts)) return job;
     } else {
@@ -248,16 +258,26 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
   return job;
 }
 
-absl::Status ExecuteJobs::CheckJoining(const std::string& tenant) const {
-  const auto most = static_cast<ptrdiff_t>(environment_->streams.max_joining_jobs);
-  const auto first = joining_.lower_bound(OwnedName(tenant, ""));
-  const auto of_tenant =
-      std::find_if(first, joining_.end(), [&tenant](const auto& job) { return job.first.first != tenant; });
-  if (static_cast<ptrdiff_t>(joining_.size()) < most &&
-      std::distance(first, of_tenant) < std::max<ptrdiff_t>(1, most / kTenantShare)) {
+absl::Status ExecuteJobs::CheckJoining(const std::string& tenant, int64_t buffered, int64_t pinned) const {
+  const int64_t most = environment_->streams.max_joining_jobs;
+  int64_t jobs = 0;  // of the tenant
+  for (auto job = joining_.lower_bound(OwnedName(tenant, "")); job != joining_.end() && job->first.first == tenant;
+       ++job) {
+    ++jobs;
+    buffered += job->second.buffered;
+    pinned += job->second.pinned;
+  }
+  if (static_cast<int64_t>(joining_.size()) >= most || jobs >= std::max<int64_t>(1, most / kTenantShare)) {
+    return RetryLater(v1::ERROR_REASON_QUEUE_FULL, "too many jobs are waiting for their parts", kJoiningRetry);
+  }
+  // A tenant's only job may be as large as any message.
+  if (jobs == 0 || (buffered <= environment_->buffered->limit() / kTenantShare &&
+                    pinned <= environment_->places.host_pool->max_bytes() / kTenantShare)) {
     return absl::OkStatus();
   }
-  return RetryLater(v1::ERROR_REASON_QUEUE_FULL, "too many jobs are waiting for their parts", kJoiningRetry);
+  return RetryLater(v1::ERROR_REASON_MEMORY_FULL,
+                    "the jobs of this tenant that wait for their parts hold too much of the server's memory",
+                    kJoiningRetry);
 }
 
 std::optional<ExecuteJobs::Joining> ExecuteJobs::TakeJoining(const OwnedName& id, const ExecuteJob* job) {

@@ -82,6 +82,12 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
   RequestRecord record_ ABSL_GUARDED_BY(mutex_);
 };
 
+/// Bytes that a call holds until its job starts, outside the host pool and in it.
+struct PartMemory {
+  int64_t ahead = 0;  // that its caller may send after the plan
+  int64_t plan = 0, plan_pinned = 0;
+};
+
 /// Brings the parts of jobs together. Thread-safe.
 class ExecuteJobs : public std::enable_shared_from_this<ExecuteJobs> {
  public:
@@ -92,10 +98,11 @@ class ExecuteJobs : public std::enable_shared_from_this<ExecuteJobs> {
   /// The job that a call with this plan is, or is a part of. It starts when all parts have arrived. INVALID_ARGUMENT:
   /// the plan is not that of the earlier parts, which fail too, or the part has already arrived. Also the status with
   /// which the job failed. RESOURCE_EXHAUSTED with RetryInfo: too many jobs are waiting for their parts, over all
-  /// tenants (max_joining_jobs) or of this tenant (a quarter of that), or there is no room for the windows of another
-  /// job. All parts then get this status and nothing of the job remains. A job that waits for its parts holds no
-  /// memory; one that fails meanwhile is forgotten.
-  absl::StatusOr<std::shared_ptr<ExecuteJob>> Join(std::unique_ptr<ExecutePlan> plan, Instant deadline,
+  /// tenants (max_joining_jobs) or of this tenant (a quarter of that), or this tenant's hold too much memory, or there
+  /// is no room for the windows of another job. All parts then get this status and nothing of the job remains. A job
+  /// that waits for its parts holds nothing but its plan and what its callers sent ahead; one that fails meanwhile is
+  /// forgotten. `held`: by this call.
+  absl::StatusOr<std::shared_ptr<ExecuteJob>> Join(std::unique_ptr<ExecutePlan> plan, PartMemory held, Instant deadline,
                                                    const std::shared_ptr<StreamPart>& call);
 
   /// Device and host memory of jobs outside their windows.
@@ -113,15 +120,19 @@ class ExecuteJobs : public std::enable_shared_from_this<ExecuteJobs> {
   struct Joining {
     std::shared_ptr<ExecuteJob> job;
     std::vector<bool> has_come;
-    std::string plan;  // without the part
+    std::string plan;                  // without the part
+    Budget::Reservation room;          // for its bytes
+    int64_t buffered = 0, pinned = 0;  // bytes of all parts that have come
   };
 
   explicit ExecuteJobs(const CallEnvironment& environment);
-  absl::StatusOr<std::shared_ptr<ExecuteJob>> JoinPart(std::unique_ptr<ExecutePlan> plan, Instant deadline,
-                                                       const std::shared_ptr<StreamPart>& call);
+  absl::StatusOr<std::shared_ptr<ExecuteJob>> JoinPart(std::unique_ptr<ExecutePlan> plan, PartMemory held,
+                                                       Instant deadline, const std::shared_ptr<StreamPart>& call);
   // OK, or the refusal after Close, which it counts.
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckJoining(const std::string& tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // For another job, which holds so many bytes.
+  absl::Status CheckJoining(const std::string& tenant, int64_t buffered, int64_t pinned) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes the job from those that wait for their parts; null if it is not among them.
   std::optional<Joining> TakeJoining(const OwnedName& id, const ExecuteJob* job) ABSL_LOCKS_EXCLUDED(mutex_);
   void GiveUp(const OwnedName& id, const std::weak_ptr<ExecuteJob>& waiting);

@@ -22,9 +22,28 @@ constexpr size_t kMostUnread = size_t{4} << 20;
 
 }  // namespace
 
+absl::Status MessagesFill() {
+  return RetryLater(v1::ERROR_REASON_MEMORY_FULL,
+                    "too many messages are under way or wait: they fill --max-buffered-bytes", kRetry);
+}
+
 void AllowMessage(size_t size, wire::Call* call) {
   if (size > static_cast<size_t>(wire::kUnreadBytes))
     call->AllowUnread(static_cast<int32_t>(std::min(size, kMostUnread)));
+}
+
+absl::Status SendAhead::Allow(size_t size, wire::Call* call) {
+  if (room_.bytes() == 0) {
+    room_ = buffered_.Reserve(wire::kUnreadBytes);
+    if (!room_) return MessagesFill();
+  }
+  const auto wanted = static_cast<int64_t>(std::min(size, kMostUnread));
+  if (wanted <= room_.bytes()) return absl::OkStatus();
+  Budget::Reservation more = buffered_.Reserve(wanted, buffered_.limit() / 2);
+  if (!more) return absl::OkStatus();
+  room_ = std::move(more);
+  AllowMessage(size, call);
+  return absl::OkStatus();
 }
 
 absl::Status MessageReceiver::Begin(size_t size) {
@@ -45,10 +64,7 @@ absl::Status MessageReceiver::StartPiece(size_t bytes) {
   EndPiece();
   if (bytes == 0) return absl::OkStatus();
   message_.room.push_back(buffered_.Reserve(static_cast<int64_t>(bytes)));
-  if (!message_.room.back()) {
-    return RetryLater(v1::ERROR_REASON_MEMORY_FULL,
-                      "too many incomplete messages are under way: they fill --max-buffered-bytes", kRetry);
-  }
+  if (!message_.room.back()) return MessagesFill();
   piece_.reset(new char[bytes]);
   piece_bytes_ = bytes;
   return absl::OkStatus();

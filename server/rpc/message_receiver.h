@@ -66,8 +66,29 @@ class MessageReceiver final : public wire::Sink {
   size_t payload_bytes_ = 0, payload_used_ = 0;
 };
 
-/// Lets the caller send a message of this size without waiting for the server more often than every few MiB.
+/// Lets the caller send the only message of a call, of this size, without waiting for the server more often than every
+/// few MiB.
 void AllowMessage(size_t size, wire::Call* call);
+
+/// What a caller with several messages may send before the server asks for it. The wire holds it in memory meanwhile,
+/// so it counts as buffered for as long as the call.
+class SendAhead {
+ public:
+  /// `buffered` outlives this.
+  explicit SendAhead(Budget* buffered) : buffered_(*buffered) {}
+
+  /// AllowMessage, as far as half of the budget stays free for messages; without that, messages come more slowly.
+  /// RESOURCE_EXHAUSTED with RetryInfo: there is no room for what every caller may send.
+  absl::Status Allow(size_t size, wire::Call* call);
+  int64_t bytes() const { return room_.bytes(); }
+
+ private:
+  Budget& buffered_;
+  Budget::Reservation room_;
+};
+
+/// RESOURCE_EXHAUSTED with RetryInfo: messages fill their budget.
+absl::Status MessagesFill();
 
 }  // namespace corank
 

@@ -133,6 +133,8 @@ size_t StreamCall::Take(absl::string_view bytes) {
   heard_ = loop_->now();
   if (drops_bytes() || handler_ == nullptr) return bytes.size();
   if (!held_.empty()) {
+    // As much as the caller may send; doubling would take twice that.
+    if (held_.size() + bytes.size() > held_.capacity()) held_.reserve(static_cast<size_t>(unread_));
     held_.append(bytes.data(), bytes.size());
     return 0;
   }

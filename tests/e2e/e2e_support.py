@@ -28,7 +28,7 @@ STATE_GAUGES = (
     "corank_region_leases",
 )
 """Gauges that are 0 on an idle server, without those of memory and connections."""
-_BUDGETS = ("host_pool", "device_work", "kept_arrays")
+_BUDGETS = ("host_pool", "messages", "device_work", "kept_arrays")
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 MEMORY_SCALE = 64 if os.environ.get("CORANKD_SANITIZED") else 1
