@@ -14,7 +14,8 @@ ABSL_FLAG(corank::ByteCount, stream_window_bytes, int64_t{64} << 20,
 ABSL_FLAG(corank::ByteCount, max_device_bytes, 0,
           "Device memory that one stream, or one large sort or merge in shared memory, may take, 1MiB to "
           "--device-budget-bytes. Sorts and merges of arrays larger than half of it work out of core; so do sorts by "
-          "columns that need more than all of it, and searches and interval operators with streams larger than that. "
+          "columns or segments that need more than all of it, and searches and interval operators with streams larger "
+          "than that. "
           "0: three quarters of the device's memory, "
           "divided by the number of long lanes, at most four.");
 ABSL_FLAG(corank::ByteCount, max_stream_host_bytes, 0,

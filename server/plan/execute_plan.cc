@@ -237,7 +237,9 @@ void ExecutePlan::Release() {
 }
 
 void ExecutePlan::Choose(const StreamOptions& streams) {
-  const bool fits_whole = HasPlausibleCounts() && known_device_bytes_ <= streams.max_device_bytes;
+  const bool all_known =
+      std::all_of(inputs_.begin(), inputs_.end(), [](const StreamInput& input) { return input.count >= 0; });
+  const bool fits_whole = all_known && HasPlausibleCounts() && known_device_bytes_ <= streams.max_device_bytes;
   if (external_ != nullptr && external_->prefers_whole() && fits_whole) external_.reset();
   Workload work;
   work.is_streamed = true;
@@ -251,6 +253,10 @@ void ExecutePlan::Choose(const StreamOptions& streams) {
   options.max_host_bytes = streams.max_host_bytes;
   strategy_ = ChooseStrategy(work, options);
   if (strategy_ == Strategy::kCollected) external_.reset();
+  if (external_ == nullptr || !external_->needs_whole_arrays()) return;
+  for (StreamInput& input : inputs_) {
+    if (!input.is_control) (all_known ? input.is_spilled : input.may_spill) = true;
+  }
 }
 
 // Refuses early what would fail for lack of memory later.
@@ -328,7 +334,7 @@ Plan PlanJob(const std::shared_ptr<ExecutePlan>& job, ExternalMeans means, std::
   Plan plan;
   plan.strategy = job->strategy();
   plan.devices = job->devices();
-  if (job->external() != nullptr) {
+  if (job->external() != nullptr && !job->external()->needs_whole_arrays()) {
     plan.operation = job->external()->Make(std::move(means));
   } else {
     plan.operation = std::make_unique<CollectedOperation>(

@@ -53,8 +53,8 @@ class ExecutePlan final : public StreamedRequest {
   uint64_t payload_fingerprint() const { return payloads_->Fingerprint(); }
   const std::vector<StreamInput>& inputs() const { return inputs_; }
   Strategy strategy() const { return strategy_; }
-  /// Set if the strategy is an external one.
-  const ExternalWork* external() const { return external_.get(); }
+  /// Set if the strategy is an external one, or if it may become one when the streams have told their lengths.
+  const ExternalWork* external() const override { return external_.get(); }
   /// Options of the first operation.
   const v1::RequestOptions& options() const;
   TaskPriority priority() const { return priority_; }
@@ -100,7 +100,8 @@ class ExecutePlan final : public StreamedRequest {
   // Whether the announced counts are plausible enough to sum up.
   bool HasPlausibleCounts() const;
   absl::Status ReservePinned();
-  // Chooses the strategy, once all sizes are known that are known before the arrays come.
+  // Chooses the strategy, once all sizes are known that are known before the arrays come, and with it where the streams
+  // are collected.
   void Choose(const StreamOptions& streams);
   int64_t parts() const { return std::max<int64_t>(1, message().parts()); }
   absl::Status CheckBudgets(const StreamOptions& streams) const;

@@ -8,6 +8,7 @@
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/run/engine_stream_ring.h"
+#include "server/run/external_work.h"
 #include "server/run/row_sink.h"
 #include "server/run/rows_in_turn.h"
 #include "server/run/run_merge.h"
@@ -27,11 +28,16 @@ absl::Status CollectedOperation::Execute(Lane& lane, Outcome& outcome) {
 }
 
 int64_t CollectedOperation::device_bytes(const Engine&) const {
+  if (spec_.request->external() != nullptr) return spec_.memory->max_device_bytes();
   const int64_t known = spec_.request->device_bytes();
   return spec_.request->is_size_known() ? known : std::max(known, spec_.memory->max_device_bytes());
 }
 
 int64_t CollectedOperation::host_bytes() const {
+  if (const ExternalWork* const external = spec_.request->external(); external != nullptr) {
+    return std::min(spec_.memory->max_host_bytes(),
+                    external->HostBytes(spec_.pipe->options().parts, spec_.piece_bytes, *spec_.memory));
+  }
   int64_t bytes = spec_.request->spilled_bytes();
   for (const StreamInput& input : spec_.pipe->inputs()) {
     if (!input.is_control && !input.may_spill) continue;
@@ -43,7 +49,7 @@ int64_t CollectedOperation::host_bytes() const {
 
 absl::Status CollectedOperation::ExecuteAll(Lane& lane, Outcome& outcome) {
   v1::RequestStats moving;  // time to copy chunks; the operations report their own
-  CORANK_ASSIGN_OR_RETURN(const std::vector<Operand> inputs,
+  CORANK_ASSIGN_OR_RETURN(std::vector<Operand> inputs,
                           StreamCollector(spec_.pipe.get(), spec_.memory.get(), &lane, &moving).Collect());
   const int last = spec_.request->size() - 1;
   std::vector<Outcome> earlier;
@@ -166,9 +172,43 @@ absl::Status CollectedOperation::SendWhole(const StreamTarget& target, const Res
   return absl::OkStatus();
 }
 
-absl::Status CollectedOperation::ExecuteOne(int index, const std::vector<Operand>& inputs, Lane& lane,
-                                            Outcome& outcome) {
-  CORANK_ASSIGN_OR_RETURN(const PreparedOperation prepared, spec_.request->Bind(index, inputs, spec_.memory));
+absl::Status CollectedOperation::MoveToHost(std::vector<Operand>& inputs, EngineStream& stream, Outcome& outcome) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Operand& input = inputs[i];
+    if (!input.on_device || input.is_spilled || input.size_bytes() == 0) continue;
+    CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> host,
+                            spec_.memory->AllocateHost(input.size_bytes(), spec_.pipe->inputs()[i].field));
+    CORANK_RETURN_IF_ERROR(stream.Begin());
+    CORANK_RETURN_IF_ERROR(
+        FinishCopyIn(stream, stream.CopyToHost(host->data(), input.bytes, input.size_bytes()), &outcome.stats));
+    input.bytes = host->data();
+    input.lease = host;
+    input.is_spilled = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CollectedOperation::ExecuteInPieces(const Operation& whole, Lane& lane, Outcome& outcome) {
+  const std::unique_ptr<const ExternalWork> work = whole.external();
+  if (work == nullptr) return absl::InternalError("the work on streams cannot run piece by piece after all");
+  ExternalMeans means{spec_.memory, spec_.pipe, spec_.piece_bytes, /*is_collected=*/true};
+  return whole.Judged(work->Make(std::move(means))->Execute(lane, outcome));
+}
+
+absl::Status CollectedOperation::ExecuteOne(int index, std::vector<Operand>& inputs, Lane& lane, Outcome& outcome) {
+  const bool may_be_in_pieces = spec_.request->external() != nullptr;
+  if (may_be_in_pieces && AnySpilled(inputs)) {
+    CORANK_RETURN_IF_ERROR(MoveToHost(inputs, lane.stream(), outcome));
+  }
+  CORANK_ASSIGN_OR_RETURN(PreparedOperation prepared, spec_.request->Bind(index, inputs, spec_.memory));
+  if (may_be_in_pieces && !AnySpilled(inputs) &&
+      prepared.operation->device_bytes(lane.engine()) > spec_.memory->max_device_bytes()) {
+    CORANK_RETURN_IF_ERROR(MoveToHost(inputs, lane.stream(), outcome));
+    CORANK_ASSIGN_OR_RETURN(prepared, spec_.request->Bind(index, inputs, spec_.memory));
+  }
+  if (may_be_in_pieces && AnySpilled(inputs)) {
+    return spec_.request->Named(index, ExecuteInPieces(*prepared.operation, lane, outcome));
+  }
   RowsInTurn* const rows = prepared.operation->rows_in_turn();  // adapts to the available memory
   const int64_t need = rows == nullptr ? prepared.operation->device_bytes(lane.engine()) : 0;
   if (const int64_t promised = device_bytes(lane.engine()); need > promised) {

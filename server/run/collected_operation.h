@@ -17,6 +17,8 @@
 
 namespace corank {
 
+class ExternalWork;
+
 /// An operation made after its streamed inputs arrived.
 struct PreparedOperation {
   std::unique_ptr<Operation> operation;
@@ -43,6 +45,9 @@ class StreamedRequest {
   /// Upper bound of the device memory of each operation: inputs, results and workspace. A lower bound if some sizes are
   /// unknown.
   virtual int64_t device_bytes() const = 0;
+  /// Set if the first operation, the only one, can work piece by piece on arrays in host memory. It does if they are
+  /// spilled, or if it turns out that it does not fit on the device as a whole.
+  virtual const ExternalWork* external() const { return nullptr; }
   /// Bytes of arrays and results in host memory because they do not fit on the device.
   virtual int64_t spilled_bytes() const = 0;
   /// The last prepared operation has made its results.
@@ -80,7 +85,11 @@ class CollectedOperation final : public Operation {
   absl::Status SendInTurn(RowsInTurn& rows, const std::vector<std::shared_ptr<StreamTarget>>& targets, Lane& lane,
                           Outcome& outcome);
   absl::Status SendWhole(const StreamTarget& target, const ResultArray& result, Lane& lane, Outcome& outcome);
-  absl::Status ExecuteOne(int index, const std::vector<Operand>& inputs, Lane& lane, Outcome& outcome);
+  absl::Status ExecuteOne(int index, std::vector<Operand>& inputs, Lane& lane, Outcome& outcome);
+  // Moves all inputs on the device to host memory.
+  absl::Status MoveToHost(std::vector<Operand>& inputs, EngineStream& stream, Outcome& outcome);
+  // Works piece by piece on inputs in host memory.
+  absl::Status ExecuteInPieces(const Operation& whole, Lane& lane, Outcome& outcome);
 
   const Spec spec_;
 };

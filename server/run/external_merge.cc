@@ -1,13 +1,12 @@
 #include "server/run/external_merge.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "proto/wire_enums.h"
 #include "server/base/status_macros.h"
-#include "server/memory/region_registry.h"
 #include "server/run/chunk_merge.h"
+#include "server/run/overlap.h"
 #include "server/run/run_merge.h"
 
 namespace corank {
@@ -26,15 +25,6 @@ bool TakesStreams(const MergeOperation::Spec& merge) {
     }
   }
   return TakesRows(merge.keys_target) && (merge.values.empty() || TakesRows(merge.values_target));
-}
-
-bool Overlaps(const Operand& input, const std::shared_ptr<ResultTarget>& target, int64_t bytes) {
-  if (!input.is_shared || input.size_bytes() == 0 || target == nullptr) return false;
-  // Not by address: the same memory may be registered, and therefore mapped, twice.
-  const std::optional<ObjectPlace> from = FindObjectPlace(input.bytes), to = FindObjectPlace(target->HostPlace());
-  if (!to) return false;  // the response's own memory
-  return !from || (from->device == to->device && from->inode == to->inode && from->offset < to->offset + bytes &&
-                   to->offset < from->offset + input.size_bytes());
 }
 
 bool TakesShared(const MergeOperation::Spec& merge) {

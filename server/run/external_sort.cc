@@ -5,10 +5,11 @@
 
 #include "proto/wire_enums.h"
 #include "server/base/status_macros.h"
+#include "server/run/overlap.h"
 #include "server/run/row_sink.h"
-#include "server/run/row_source.h"
 #include "server/run/run_merge.h"
 #include "server/run/run_sort.h"
+#include "server/run/segment_sort.h"
 
 namespace corank {
 namespace {
@@ -16,24 +17,43 @@ namespace {
 // Copies of this size reach the full speed of the bus. The first copy out waits for at most this much of the merge.
 constexpr int64_t kSortTileBytes = int64_t{32} << 20;
 
+// Whether the array comes, or has come, as a stream.
+bool IsStreamed(const Operand& array) { return array.stream_input >= 0 || array.is_spilled; }
+
 bool TakesStreams(const SortOperation::Spec& sort) {
   // The number of keys determines the width of indices.
-  if (sort.want_indices && !sort.keys.has_count) return false;
-  if (sort.values && sort.values->stream_input < 0) return false;
+  if (sort.want_indices && !sort.keys.has_count && !sort.segment_offsets) return false;
+  if (sort.values && !IsStreamed(*sort.values)) return false;
   const int32_t value_bytes = RunSorter::ShapeOf(sort).value_bytes;
   return (!sort.want_keys || TakesStreamedRows(sort.keys_target, sort.keys.element_bytes, sort.limit)) &&
          (value_bytes == 0 ||
           TakesStreamedRows(sort.values ? sort.values_target : sort.indices_target, value_bytes, sort.limit));
 }
 
+// Tiles of segments leave before later ones are read. So a result may lie exactly where its own input is, or apart from
+// all inputs.
+bool SparesInputs(const SortOperation::Spec& sort) {
+  const auto spares = [&sort](const std::shared_ptr<ResultTarget>& target, int64_t bytes, const Operand* own) {
+    const auto is_spared = [&](const Operand& input) {
+      return !Overlaps(input, target, bytes) || (&input == own && BeginsWith(input, target));
+    };
+    return is_spared(sort.keys) && (!sort.values || is_spared(*sort.values));
+  };
+  return (!sort.want_keys || spares(sort.keys_target, sort.keys.size_bytes(), &sort.keys)) &&
+         (!sort.values || spares(sort.values_target, sort.values->size_bytes(), &*sort.values)) &&
+         (!sort.want_indices ||
+          spares(sort.indices_target, sort.keys.count * RunSorter::ShapeOf(sort).value_bytes, nullptr));
+}
+
 bool Takes(const SortOperation::Spec& sort) {
-  if (sort.segment_offsets || sort.limit == 0) return false;
-  if (sort.keys.stream_input >= 0) return TakesStreams(sort);
+  if (sort.limit == 0) return false;
+  if (IsStreamed(sort.keys)) return TakesStreams(sort);
   return sort.keys.count > 0 && RowSource::IsOnHost(sort.keys) &&
          (sort.keys.is_shared || (sort.values && sort.values->is_shared)) &&
          (!sort.want_keys || RowResult::CanHold(sort.keys_target)) &&
          (!sort.want_indices || RowResult::CanHold(sort.indices_target)) &&
-         (!sort.values || (RowSource::IsOnHost(*sort.values) && RowResult::CanHold(sort.values_target)));
+         (!sort.values || (RowSource::IsOnHost(*sort.values) && RowResult::CanHold(sort.values_target))) &&
+         (!sort.segment_offsets || SparesInputs(sort));
 }
 
 class SortWork final : public ExternalWork {
@@ -42,9 +62,13 @@ class SortWork final : public ExternalWork {
 
   Strategy strategy() const override { return Strategy::kExternalSort; }
   bool is_streamed() const override { return sort_.keys.stream_input >= 0; }
+  // Only the offsets tell where segments end, and they may be the last array to arrive.
+  bool needs_whole_arrays() const override { return sort_.segment_offsets.has_value(); }
   bool keeps_first_rows() const override { return sort_.limit >= 0; }
   // A plain sort of all rows needs no less memory as a whole.
-  bool may_fit_whole() const override { return sort_.limit >= 0 || sort_.want_indices; }
+  bool may_fit_whole() const override { return sort_.limit >= 0 || sort_.want_indices || prefers_whole(); }
+  // One launch sorts all segments.
+  bool prefers_whole() const override { return sort_.segment_offsets.has_value(); }
   int64_t HostBytes(int64_t parts, int64_t piece_bytes, const JobMemory& memory) const override {
     return ExternalSort::HostBytes(sort_, parts, piece_bytes, memory);
   }
@@ -64,14 +88,25 @@ std::unique_ptr<const ExternalWork> ExternalSort::For(const SortOperation::Spec&
 
 int64_t ExternalSort::HostBytes(const SortOperation::Spec& sort, int64_t parts, int64_t piece_bytes,
                                 const JobMemory& memory) {
-  const int64_t copies =
-      parts > 0 ? 0 : RowSource::CopyBytes(sort.keys) + (sort.values ? RowSource::CopyBytes(*sort.values) : 0);
-  return copies + RunSorter::HostBytes(sort, parts, piece_bytes, memory);
+  int64_t arrays = 0;
+  for (const Operand* const array : {&sort.keys, sort.values ? &*sort.values : nullptr}) {
+    if (array == nullptr) continue;
+    if (parts == 0) arrays += RowSource::CopyBytes(*array);
+    if (parts > 0 && sort.segment_offsets) arrays += array->size_bytes();
+  }
+  if (!sort.segment_offsets) return arrays + RunSorter::HostBytes(sort, parts, piece_bytes, memory);
+  if (RunSorter::Count(sort) < 0) return memory.max_host_bytes();
+  const int64_t bytes = arrays + SegmentSorter::HostBytes(sort, piece_bytes, memory);
+  if (!sort.segment_offsets->is_pending) return bytes;
+  arrays += sort.segment_offsets->size_bytes();
+  // Nobody knows yet how long the longest segment is. One that is too long is refused when it has come.
+  return std::max(arrays, std::min(bytes, memory.max_host_bytes()));
 }
 
 int64_t ExternalSort::device_bytes(const Engine& engine) const {
   const int64_t tile_bytes = means_.pipe == nullptr ? kSortTileBytes : means_.pipe->tile_bytes();
-  return RunSorter::DeviceBytes(spec_, means_.piece_bytes, tile_bytes, *means_.memory, engine);
+  return (spec_.segment_offsets ? SegmentSorter::DeviceBytes : RunSorter::DeviceBytes)(
+      spec_, means_.piece_bytes, tile_bytes, *means_.memory, engine);
 }
 
 int64_t ExternalSort::host_bytes() const {
@@ -82,7 +117,8 @@ absl::Status ExternalSort::Work(Lane& lane, Outcome& outcome) {
   JobMemory& memory = *means_.memory;
   std::vector<std::pair<absl::string_view, const Operand*>> arrays = {{"keys", &spec_.keys}};
   if (spec_.values) arrays.emplace_back("values", &*spec_.values);
-  CORANK_ASSIGN_OR_RETURN(RowSource source, RowSource::Open(arrays, means_.pipe.get(), memory));
+  CORANK_ASSIGN_OR_RETURN(RowSource source, RowSource::Open(arrays, means_.source(), memory));
+  if (spec_.segment_offsets) return SortSegments(source.arrays(), lane, outcome);
   RunSorter sorter(spec_, source.arrays(), means_.piece_bytes, &memory, &lane, &outcome.stats);
   CORANK_RETURN_IF_ERROR(sorter.AddAll(source));
   CORANK_ASSIGN_OR_RETURN(std::vector<SortedRun> runs, sorter.Finish());
@@ -105,6 +141,23 @@ absl::Status ExternalSort::Work(Lane& lane, Outcome& outcome) {
                  std::min(kSortTileBytes, TileShare(memory)));
     CORANK_RETURN_IF_ERROR(MergeFirstRows(lane, shape, runs, count, sink, &outcome.stats).status());
   }
+  for (const RowResult& result : results) outcome.results.push_back(result.Collect());
+  return absl::OkStatus();
+}
+
+absl::Status ExternalSort::SortSegments(const std::vector<RowSource::Array>& arrays, Lane& lane, Outcome& outcome) {
+  JobMemory& memory = *means_.memory;
+  const SortOperation whole(spec_);
+  CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> results, RowResult::Make(whole.results()));
+  const RowShape shape = RunSorter::ShapeOf(spec_);
+  RowSink sink(shape, spec_.want_keys ? results.front().column() : RowSink::Column(),
+               shape.value_bytes > 0 ? results.back().column() : RowSink::Column(), means_.pipe.get(), &lane,
+               std::min(kSortTileBytes, TileShare(memory)));
+  SegmentSorter sorter(spec_, arrays, means_.piece_bytes, &memory, &lane, &outcome.stats);
+  CORANK_RETURN_IF_ERROR(sorter.SortInto(sink));
+  outcome.stats.set_runs(static_cast<int32_t>(sorter.runs()));
+  outcome.stats.set_out_of_core(true);
+  outcome.sort_algorithm = ToWire(sorter.algorithm());
   for (const RowResult& result : results) outcome.results.push_back(result.Collect());
   return absl::OkStatus();
 }

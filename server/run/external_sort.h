@@ -5,13 +5,16 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "server/run/device_ops/sort.h"
 #include "server/run/external_work.h"
+#include "server/run/row_source.h"
 
 namespace corank {
 
-/// Sorts pieces of the array to runs, in device memory or out of core, and merges them to its result.
+/// Sorts pieces of the array to runs, in device memory or out of core, and merges them to its result. An array with
+/// segments is sorted tile by tile (SegmentSorter).
 class ExternalSort final : public ExternalOperation {
  public:
   /// Null unless the sort can run this way: of whole arrays that come in chunks, with results for streams or a few rows
@@ -29,6 +32,7 @@ class ExternalSort final : public ExternalOperation {
 
  private:
   absl::Status Work(Lane& lane, Outcome& outcome) override;
+  absl::Status SortSegments(const std::vector<RowSource::Array>& arrays, Lane& lane, Outcome& outcome);
 
   const SortOperation::Spec spec_;
 };

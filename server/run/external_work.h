@@ -16,11 +16,14 @@ namespace corank {
 /// The means of an external sort or merge.
 struct ExternalMeans {
   std::shared_ptr<JobMemory> memory;
-  std::shared_ptr<ChunkPipe> pipe = nullptr;  // carries all arrays; null: they are in host memory
+  std::shared_ptr<ChunkPipe> pipe = nullptr;  // carries arrays and results; null: they are in host memory
   int64_t piece_bytes = int64_t{16} << 20;    // least size of a sort's piece
+  bool is_collected = false;                  // the pipe has brought all arrays, and they are in host memory
 
+  /// The pipe that brings chunks of arrays; null: they are in host memory.
+  ChunkPipe* source() const { return is_collected ? nullptr : pipe.get(); }
   /// Number of calls that send chunks concurrently; 0: no chunks.
-  int64_t parts() const { return pipe == nullptr ? 0 : pipe->options().parts; }
+  int64_t parts() const { return source() == nullptr ? 0 : pipe->options().parts; }
 };
 
 /// The base of external sorts and merges. With a pipe, it takes a lane for as long as the caller sends and reads.
@@ -31,7 +34,7 @@ class ExternalOperation : public Operation {
   bool waits_for_caller() const final { return means_.pipe != nullptr; }
   absl::Status Execute(Lane& lane, Outcome& outcome) final {
     means_.memory->SetEngine(&lane.engine());
-    if (means_.pipe == nullptr) return Work(lane, outcome);
+    if (means_.source() == nullptr) return Work(lane, outcome);
     return means_.pipe->Run([&] { return Work(lane, outcome); }, &outcome.stats);
   }
 
@@ -56,6 +59,8 @@ class ExternalWork {
   virtual Strategy strategy() const = 0;
   /// Whether all its arrays come in chunks.
   virtual bool is_streamed() const = 0;
+  /// Whether streams must have arrived as a whole before it starts. They are collected in host memory.
+  virtual bool needs_whole_arrays() const { return false; }
   /// Whether it keeps only the first rows.
   virtual bool keeps_first_rows() const { return false; }
   /// Whether it may need less host memory as a whole, on the device.

@@ -40,7 +40,8 @@ int64_t RowSink::free_tiles() const {
 
 absl::StatusOr<RowSink::Tile> RowSink::Take(int64_t first, int64_t count, bool wait) {
   if (pipe_ == nullptr) {
-    return Tile{At(keys_.place, first * shape_.key_bytes), At(values_.place, first * shape_.value_bytes), on_device_};
+    const int64_t row = base_ + first;
+    return Tile{At(keys_.place, row * shape_.key_bytes), At(values_.place, row * shape_.value_bytes), on_device_};
   }
   const int64_t keys_bytes = keys_.is_wanted() ? AlignUp(count * shape_.key_bytes) : 0;
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> memory,

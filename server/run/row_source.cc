@@ -35,7 +35,8 @@ absl::StatusOr<RowSource> RowSource::Open(const std::vector<std::pair<absl::stri
 bool RowSource::IsOnHost(const Operand& array) {
   // Most bytes of an inline array beside others in shared memory.
   constexpr int64_t kMostMessageBytes = int64_t{1} << 20;
-  return array.is_shared || array.is_snapshot || (!array.on_device && array.size_bytes() <= kMostMessageBytes);
+  return array.is_shared || array.is_snapshot || array.is_spilled ||
+         (!array.on_device && array.size_bytes() <= kMostMessageBytes);
 }
 
 absl::StatusOr<std::vector<InputChunk>> RowSource::Receive(Lane& lane) {

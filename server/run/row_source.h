@@ -36,7 +36,7 @@ class RowSource {
   static bool IsOnHost(const Operand& array);
   /// Pinned memory that Open takes for such an array.
   static int64_t CopyBytes(const Operand& array) {
-    return array.is_shared || array.is_snapshot ? 0 : array.size_bytes();
+    return array.is_shared || array.is_snapshot || array.is_spilled ? 0 : array.size_bytes();
   }
 
   const std::vector<Array>& arrays() const { return arrays_; }

@@ -37,9 +37,10 @@ int64_t RunSorter::Count(const SortOperation::Spec& sort) {
 }
 
 RowShape RunSorter::ShapeOf(const SortOperation::Spec& sort) {
-  const int32_t value_bytes = sort.values         ? sort.values->element_bytes
-                              : sort.want_indices ? IndexBytes(sort.keys.count - 1)
-                                                  : 0;
+  const int32_t value_bytes = sort.values            ? sort.values->element_bytes
+                              : !sort.want_indices   ? 0
+                              : sort.index_bytes > 0 ? sort.index_bytes
+                                                     : IndexBytes(sort.keys.count - 1);
   return {KeyTypeOf(sort.keys.type), sort.order, sort.keys.element_bytes, value_bytes};
 }
 
@@ -295,7 +296,8 @@ absl::Status RunSorter::SortUploaded(const Upload& upload) {
   args.value_bytes = shape_.value_bytes;
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
   if (sort_.want_indices) {
-    CORANK_RETURN_IF_ERROR(stream.Iota(upload.from[1], shape_.value_bytes, piece.first, piece.count));
+    CORANK_RETURN_IF_ERROR(
+        stream.Iota(upload.from[1], shape_.value_bytes, sort_.first_index + piece.first, piece.count));
   }
   CORANK_RETURN_IF_ERROR(stream.Sort(args, upload.report.get()));
   CORANK_RETURN_IF_ERROR(stream.EndKernels());

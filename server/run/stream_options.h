@@ -15,9 +15,9 @@ inline constexpr int64_t kAnswerChunkBytes = int64_t{1} << 20;
 struct StreamOptions {
   /// Pinned memory that buffers the chunks of one call, and as much again for its answers.
   int64_t window_bytes = int64_t{64} << 20;
-  /// Device memory that one request may take. Sorts and merges of more than half of it, sorts by columns that need more
-  /// than all of it, and searches and interval operators with streams of more than that, work out of core. 0: three
-  /// quarters of the device's memory, divided by the number of lanes, at most four.
+  /// Device memory that one request may take. Sorts and merges of more than half of it, sorts by columns or segments
+  /// that need more than all of it, and searches and interval operators with streams of more than that, work out of
+  /// core. 0: three quarters of the device's memory, divided by the number of lanes, at most four.
   int64_t max_device_bytes = 0;
   /// Host memory outside the windows that one request's arrays may take. 0: the memory of all streams, divided in the
   /// same way and by the number of devices.

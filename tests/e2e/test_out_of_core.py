@@ -128,6 +128,25 @@ def test_argsort(small_server: LocalServer, small: corank.Client, way: Way) -> N
     check_sort(small_server, way, 5, stats)
 
 
+@by_every_way
+@pytest.mark.parametrize("longest", [1000, 3_000_000], ids=["short", "long"])
+def test_segments(small_server: LocalServer, small: corank.Client, way: Way, longest: int) -> None:
+    """Segments of up to 1000 keys, and empty ones; the last one may be larger than half of the device memory."""
+    rows = case("uint32", 4)
+    rng = np.random.default_rng(9)
+    ends = np.cumsum(rng.integers(0, 1000, rows.keys.size))
+    offsets = np.concatenate([[0, 0], ends[ends < rows.keys.size - longest], [rows.keys.size] * 3])
+    numbers = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+    order = np.lexsort((rows.keys, numbers))
+    got, stats = run(way, small.sort, rows.keys, segments=offsets)
+    np.testing.assert_array_equal(got, rows.keys[order])
+    indices, again = run(way, small.argsort, rows.keys, segments=offsets)
+    np.testing.assert_array_equal(indices, order)
+    for each in (stats, again):
+        assert each.out_of_core == in_pieces(small_server, way)
+        assert (each.runs > 0) == (longest > 1000 and each.out_of_core)
+
+
 def nullable(numbers: Keys, seed: int) -> corank.Nullable:
     """The numbers with about every fifth one null."""
     return corank.Nullable(numbers, np.random.default_rng(seed).integers(0, 5, numbers.size) == 0)
@@ -246,7 +265,6 @@ def test_what_does_not_work_in_pieces_must_fit_the_device(small: corank.Client) 
                 two.sort(keys[:1])
 
         return [
-            lambda: small.sort(keys, segments=[0, rows], place="stream"),
             lambda: small.rank_columns([keys], place="stream"),
             chain,
         ]

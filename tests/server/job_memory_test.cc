@@ -10,6 +10,7 @@
 #include "server/base/errors.h"
 #include "server/run/chunk_merge.h"
 #include "server/run/run_sort.h"
+#include "server/run/segment_sort.h"
 #include "server/run/stream_options.h"
 #include "tests/server/running_server.h"
 
@@ -129,6 +130,38 @@ TEST_F(StreamNeedTest, SortsWithIndicesAndOfFirstRowsStayWithinIt) {
           EXPECT_TRUE(sorted.ok()) << count << " rows, values " << has_values << ", limit " << limit << ": " << sorted;
         }
       }
+    }
+  }
+}
+
+TEST_F(StreamNeedTest, SegmentsOfAllLengthsStayWithinIt) {
+  constexpr int64_t kCount = kMaxDevice / 4;  // keys of twice the memory in core
+  const JobMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
+  std::vector<uint32_t> keys(static_cast<size_t>(kCount)), sorted(keys.size());
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint32_t>(i) * 2654435761U;
+  for (const int64_t length : {int64_t{1}, int64_t{999}, kTile / 4 + 1, kCount / 3, kCount}) {
+    SCOPED_TRACE(length);
+    std::vector<int64_t> offsets;
+    for (int64_t offset = 0; offset < kCount; offset += length) offsets.push_back(offset);
+    offsets.push_back(kCount);
+    SortOperation::Spec sort = SortOf(kCount, false);
+    sort.segment_offsets = Operand();
+    sort.segment_offsets->bytes = offsets.data();
+    sort.segment_offsets->count = static_cast<int64_t>(offsets.size());
+    sort.segment_offsets->element_bytes = sizeof(int64_t);
+    const int64_t host = SegmentSorter::HostBytes(sort, kPiece, limits);
+    EXPECT_LT(host, kMaxDevice / 4 + (length == kCount ? 2 * kCount * 4 : 0));
+    const int64_t need = SegmentSorter::DeviceBytes(sort, kPiece, kTile, limits, *engine_) + host;
+    JobMemory memory(kMaxDevice, host, Budget::Create(need), buffers_.get());
+    memory.SetEngine(engine_);
+    const std::vector<RowSource::Array> arrays = {{"keys", kCount, 4, reinterpret_cast<const char*>(keys.data())}};
+    v1::RequestStats stats;
+    RowSink sink(RunSorter::ShapeOf(sort), reinterpret_cast<char*>(sorted.data()), nullptr, /*on_device=*/false, kTile);
+    SegmentSorter sorter(sort, arrays, kPiece, &memory, &lane_, &stats);
+    ASSERT_EQ(sorter.SortInto(sink), absl::OkStatus());
+    EXPECT_EQ(sorter.runs() > 0, length > kPiece / 4);
+    for (size_t i = 1; i < offsets.size(); ++i) {
+      ASSERT_TRUE(std::is_sorted(sorted.begin() + offsets[i - 1], sorted.begin() + offsets[i]));
     }
   }
 }

@@ -22,6 +22,9 @@ class SortOperation final : public PhasedOperation {
     bool want_keys = true;
     bool want_indices = false;
     int64_t limit = -1;  // -1: all
+    /// Of a part of a larger array: the index of its first key, and the width of indices. 0: its number of keys tells.
+    int64_t first_index = 0;
+    int32_t index_bytes = 0;
     std::shared_ptr<ResultTarget> keys_target = nullptr, values_target = nullptr, indices_target = nullptr;
   };
   explicit SortOperation(Spec spec);

@@ -1980,9 +1980,9 @@ pub struct ServerLimits {
     pub stream_window_bytes: i64,
     /// Device memory that the arrays of one request may take if they are streamed, or sorted or merged in pieces, in
     /// bytes. Sorts and merges of more than half as many bytes work out of core (RequestStats.out_of_core). So do sorts by
-    /// columns that need more bytes in all, and a Search and an interval operator with streams of more bytes, if they are
-    /// the only operation of the plan. Default: three quarters of the device's memory, divided by the number of long
-    /// requests that share the device, at most four.
+    /// columns or segments that need more bytes in all, and a Search and an interval operator with streams of more bytes,
+    /// if they are the only operation of the plan. Default: three quarters of the device's memory, divided by the number
+    /// of long requests that share the device, at most four.
     #[prost(int64, tag = "9")]
     pub max_device_bytes: i64,
 }

@@ -113,6 +113,8 @@ export const protobufFileName = "corank/v1/corank_service.proto";
  *   Sort of `keys`           keys, values and results are streams; with    keys or values are in shared memory, and
  *                            `limit`, a result of up to 64 KiB may be      others of up to 1 MiB inline; results are in
  *                            inline; indices need the keys' count          shared memory or inline
+ *     `segment_offsets`      also indices without the keys' count;         a result lies exactly where its input is,
+ *                            offsets lie anywhere                          or apart from all inputs
  *   Sort of `key_columns`    as Sort of `keys`, with every count; no       as Sort of `keys`; offsets of strings may
  *                            ranks, no `run_offsets`                       lie anywhere; no ranks, no `run_offsets`
  *   Merge                    inputs are streams with a count; results      up to 32 inputs, one or more in shared
@@ -122,8 +124,7 @@ export const protobufFileName = "corank/v1/corank_service.proto";
  *   LoadBalance              results are streams                           never
  *   Move, Scatter            as Search; counts and offsets fit into        never
  *                            max_device_bytes
- * Sorts with `segment_offsets` never do. Neither do Group, CombineSets, Join, Select, Rank and plans of several
- * operations.
+ * Group, CombineSets, Join, Select, Rank and plans of several operations never do.
  */
 
 /**
@@ -398,9 +399,9 @@ export interface ServerLimits {
   /**
    * Device memory that the arrays of one request may take if they are streamed, or sorted or merged in pieces, in
    * bytes. Sorts and merges of more than half as many bytes work out of core (RequestStats.out_of_core). So do sorts by
-   * columns that need more bytes in all, and a Search and an interval operator with streams of more bytes, if they are
-   * the only operation of the plan. Default: three quarters of the device's memory, divided by the number of long
-   * requests that share the device, at most four.
+   * columns or segments that need more bytes in all, and a Search and an interval operator with streams of more bytes,
+   * if they are the only operation of the plan. Default: three quarters of the device's memory, divided by the number
+   * of long requests that share the device, at most four.
    */
   maxDeviceBytes: number;
 }

@@ -1,0 +1,191 @@
+#include "server/run/segment_sort.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "server/base/status_macros.h"
+#include "server/model/offsets.h"
+#include "server/run/rows_in_turn.h"
+#include "server/run/run_merge.h"
+#include "server/run/run_sort.h"
+
+namespace corank {
+namespace {
+
+// One stream uploads a tile, one sorts and one downloads.
+constexpr int kSegmentStreams = 3;
+// A tile's share of a job's device memory: before and after the sort, with its offsets and the workspace, on each
+// stream.
+constexpr int64_t kTileShare = 16;
+constexpr auto kOffsetBytes = static_cast<int64_t>(sizeof(int64_t));
+
+// The most that a tile holds. Its offsets take no more memory than its rows. Empty segments have none.
+struct TileLimits {
+  int64_t rows, segments;
+};
+
+TileLimits LimitsOf(const RowShape& shape, int64_t tile_bytes, const JobMemory& memory) {
+  const int64_t bytes = std::min(tile_bytes, memory.max_device_bytes() / kTileShare);
+  return {std::max<int64_t>(1, bytes / shape.row_bytes()), std::max<int64_t>(1, bytes / kOffsetBytes)};
+}
+
+// The sort of a part of the array without segments. Indices still count from the start of the whole array.
+SortOperation::Spec PartOf(const SortOperation::Spec& sort, int64_t first, int64_t count) {
+  SortOperation::Spec part = sort;
+  part.keys = Slice(sort.keys, first, count);
+  if (sort.values) part.values = Slice(*sort.values, first, count);
+  part.segment_offsets.reset();
+  part.first_index = first;
+  part.index_bytes = RunSorter::ShapeOf(sort).value_bytes;
+  return part;
+}
+
+// An array of the longest segment alone; of all keys, while the offsets are pending.
+SortOperation::Spec Longest(const SortOperation::Spec& sort) {
+  const Int64View offsets(*sort.segment_offsets);
+  int64_t longest = sort.segment_offsets->is_pending ? sort.keys.count : 0;
+  for (int64_t i = 1; i < offsets.size(); ++i) longest = std::max(longest, offsets[i] - offsets[i - 1]);
+  return PartOf(sort, 0, longest);
+}
+
+}  // namespace
+
+SegmentSorter::SegmentSorter(const SortOperation::Spec& sort, const std::vector<RowSource::Array>& arrays,
+                             int64_t piece_bytes, JobMemory* memory, Lane* lane, v1::RequestStats* stats)
+    : sort_(sort),
+      arrays_(arrays),
+      shape_(RunSorter::ShapeOf(sort)),
+      piece_bytes_(piece_bytes),
+      memory_(memory),
+      lane_(lane),
+      stats_(stats) {}
+
+int64_t SegmentSorter::DeviceBytes(const SortOperation::Spec& sort, int64_t piece_bytes, int64_t tile_bytes,
+                                   const JobMemory& memory, const Engine& engine) {
+  const RowShape shape = RunSorter::ShapeOf(sort);
+  TileLimits most = LimitsOf(shape, tile_bytes, memory);
+  most.rows = std::min(most.rows, sort.keys.count);
+  char any = 0;
+  int64_t offset = 0;
+  SortArgs args;
+  args.key_type = shape.key_type;
+  args.order = shape.order;
+  args.algorithm = sort.algorithm;
+  args.count = most.rows;
+  args.keys_out = &any;
+  if (shape.value_bytes > 0) args.values_in = args.values_out = &any;
+  args.value_bytes = shape.value_bytes;
+  args.segment_offsets = &offset;
+  args.segment_count = most.segments;
+  const int64_t tile = 2 * most.rows * shape.row_bytes() + (most.segments + 1) * kOffsetBytes;
+  const int64_t tiles = kSegmentStreams * (tile + engine.WorkspaceBytes(args));
+  const SortOperation::Spec longest = Longest(sort);
+  // The streams of the tiles also sort long segments, and keep their memory meanwhile.
+  const int64_t of_segment =
+      longest.keys.count <= most.rows ? 0 : RunSorter::DeviceBytes(longest, piece_bytes, tile_bytes, memory, engine);
+  return std::min(memory.max_device_bytes(), tiles + of_segment);
+}
+
+int64_t SegmentSorter::HostBytes(const SortOperation::Spec& sort, int64_t piece_bytes, const JobMemory& memory) {
+  const int64_t offsets = memory.max_device_bytes() / kTileShare + kOffsetBytes;  // of a tile, on their way
+  return kSegmentStreams * offsets + RunSorter::HostBytes(Longest(sort), /*parts=*/0, piece_bytes, memory);
+}
+
+absl::Status SegmentSorter::SortInto(RowSink& sink) {
+  const TileLimits most = LimitsOf(shape_, sink.tile_rows() * shape_.row_bytes(), *memory_);
+  const Int64View offsets(*sort_.segment_offsets);
+  const int64_t segments = offsets.size() - 1;
+  EngineStreamRing turns(*lane_, kSegmentStreams, stats_);
+  std::vector<int64_t> of_tile;
+  for (int64_t segment = 0; segment < segments;) {
+    const int64_t first = offsets[segment];
+    of_tile.assign(1, 0);
+    for (; segment < segments && static_cast<int64_t>(of_tile.size()) <= most.segments; ++segment) {
+      const int64_t end = offsets[segment + 1] - first;
+      if (end > most.rows) break;
+      if (end > of_tile.back()) of_tile.push_back(end);
+    }
+    if (of_tile.size() > 1) {
+      CORANK_RETURN_IF_ERROR(SortTile(first, of_tile, turns, sink));
+    } else if (segment < segments) {
+      CORANK_RETURN_IF_ERROR(turns.FinishAll());  // the sorter of the segment uses the same streams
+      CORANK_RETURN_IF_ERROR(SortSegment(first, offsets[segment + 1], sink));
+      ++segment;
+    }
+  }
+  return turns.FinishAll();
+}
+
+absl::Status SegmentSorter::SortTile(int64_t first, const std::vector<int64_t>& offsets, EngineStreamRing& turns,
+                                     RowSink& sink) {
+  CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
+  const int64_t rows = offsets.back();
+  CORANK_ASSIGN_OR_RETURN(RowSink::Tile tile, sink.Take(first, rows, /*wait=*/false));
+  if (tile.keys == nullptr && tile.values == nullptr) {
+    // Finished tiles must leave before there is room for more.
+    CORANK_RETURN_IF_ERROR(turns.FinishAll());
+    CORANK_ASSIGN_OR_RETURN(tile, sink.Take(first, rows, /*wait=*/true));
+  }
+  CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
+  const auto report = std::make_shared<OperatorReport>();
+  turns.WhenDone([this, &sink, first, rows, tile, report] {
+    Note(report->sort_algorithm);
+    sink.Done(first, rows, tile);
+  });
+  SortArgs args;
+  args.key_type = shape_.key_type;
+  args.order = shape_.order;
+  args.algorithm = sort_.algorithm;
+  args.count = rows;
+  args.value_bytes = shape_.value_bytes;
+  args.segment_count = static_cast<int64_t>(offsets.size()) - 1;
+  const int64_t offset_bytes = static_cast<int64_t>(offsets.size()) * kOffsetBytes;
+  CORANK_ASSIGN_OR_RETURN(void* const h_offsets, stream->AllocateHost(offset_bytes));
+  CORANK_ASSIGN_OR_RETURN(void* const d_offsets, stream->AllocateDevice(offset_bytes));
+  std::copy(offsets.begin(), offsets.end(), static_cast<int64_t*>(h_offsets));
+  CORANK_RETURN_IF_ERROR(stream->CopyToDevice(d_offsets, h_offsets, offset_bytes));
+  args.segment_offsets = static_cast<const int64_t*>(d_offsets);
+  const int64_t key_bytes = rows * shape_.key_bytes, value_bytes = rows * shape_.value_bytes;
+  CORANK_ASSIGN_OR_RETURN(void* const keys, stream->AllocateDevice(key_bytes));
+  CORANK_ASSIGN_OR_RETURN(args.keys_out, stream->AllocateDevice(key_bytes));
+  CORANK_RETURN_IF_ERROR(stream->CopyToDevice(keys, arrays_[0].rows + first * shape_.key_bytes, key_bytes));
+  args.keys_in = keys;
+  void* values = nullptr;
+  if (value_bytes > 0) {
+    CORANK_ASSIGN_OR_RETURN(values, stream->AllocateDevice(value_bytes));
+    CORANK_ASSIGN_OR_RETURN(args.values_out, stream->AllocateDevice(value_bytes));
+    args.values_in = values;
+  }
+  if (sort_.values) {
+    CORANK_RETURN_IF_ERROR(stream->CopyToDevice(values, arrays_[1].rows + first * shape_.value_bytes, value_bytes));
+  }
+  CORANK_RETURN_IF_ERROR(stream->EndCopyIn());
+  if (sort_.want_indices) CORANK_RETURN_IF_ERROR(stream->Iota(values, shape_.value_bytes, first, rows));
+  CORANK_RETURN_IF_ERROR(stream->Sort(args, report.get()));
+  CORANK_RETURN_IF_ERROR(stream->EndKernels());
+  if (tile.keys != nullptr) CORANK_RETURN_IF_ERROR(stream->CopyToHost(tile.keys, args.keys_out, key_bytes));
+  if (tile.values != nullptr) CORANK_RETURN_IF_ERROR(stream->CopyToHost(tile.values, args.values_out, value_bytes));
+  return absl::OkStatus();
+}
+
+absl::Status SegmentSorter::SortSegment(int64_t begin, int64_t end, RowSink& sink) {
+  const SortOperation::Spec part = PartOf(sort_, begin, end - begin);
+  std::vector<RowSource::Array> arrays = arrays_;
+  for (RowSource::Array& array : arrays) {
+    array.rows += begin * array.element_bytes;
+    array.count = end - begin;
+  }
+  RunSorter sorter(part, arrays, piece_bytes_, memory_, lane_, stats_);
+  CORANK_RETURN_IF_ERROR(sorter.AddAll({arrays[0].rows, part.values ? arrays[1].rows : nullptr}));
+  CORANK_ASSIGN_OR_RETURN(std::vector<SortedRun> runs, sorter.Finish());
+  Note(sorter.algorithm());
+  if (runs.size() > 1) runs_ += static_cast<int64_t>(runs.size());
+  CORANK_RETURN_IF_ERROR(ReduceRuns(*lane_, shape_, *memory_, arrays[0].field, runs, stats_));
+  sink.set_base(begin);
+  CORANK_RETURN_IF_ERROR(MergeFirstRows(*lane_, shape_, runs, end - begin, sink, stats_).status());
+  sink.set_base(0);
+  return absl::OkStatus();
+}
+
+}  // namespace corank
