@@ -21,8 +21,6 @@ constexpr int64_t kSortTileBytes = int64_t{32} << 20;
 bool IsStreamed(const Operand& array) { return array.stream_input >= 0 || array.is_spilled; }
 
 bool TakesStreams(const SortOperation::Spec& sort) {
-  // The number of keys determines the width of indices.
-  if (sort.want_indices && !sort.keys.has_count && !sort.segment_offsets) return false;
   if (sort.values && !IsStreamed(*sort.values)) return false;
   const int32_t value_bytes = RunSorter::ShapeOf(sort).value_bytes;
   return (!sort.want_keys || TakesStreamedRows(sort.keys_target, sort.keys.element_bytes, sort.limit)) &&
@@ -139,6 +137,7 @@ absl::Status ExternalSort::Work(Lane& lane, Outcome& outcome) {
     RowSink sink(shape, spec_.want_keys ? results.front().column() : RowSink::Column(),
                  shape.value_bytes > 0 ? results.back().column() : RowSink::Column(), means_.pipe.get(), &lane,
                  std::min(kSortTileBytes, TileShare(memory)));
+    if (spec_.want_indices) sink.NarrowValues(results_of.results().back().element_bytes);
     CORANK_RETURN_IF_ERROR(MergeFirstRows(lane, shape, runs, count, sink, &outcome.stats).status());
   }
   for (const RowResult& result : results) outcome.results.push_back(result.Collect());

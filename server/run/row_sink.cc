@@ -13,6 +13,15 @@ namespace {
 
 int64_t RowsIn(int64_t bytes, const RowShape& shape) { return std::max<int64_t>(1, bytes / shape.row_bytes()); }
 
+// Drops the upper halves of the numbers.
+void Narrow(char* numbers, int64_t count) {
+  const auto* const wide = reinterpret_cast<const uint64_t*>(numbers);
+  for (int64_t i = 0; i < count; ++i) {
+    const auto narrow = static_cast<uint32_t>(wide[i]);
+    std::memcpy(numbers + i * static_cast<int64_t>(sizeof(narrow)), &narrow, sizeof(narrow));
+  }
+}
+
 char* At(char* begin, int64_t bytes) { return begin == nullptr ? nullptr : begin + bytes; }
 
 }  // namespace
@@ -41,7 +50,12 @@ int64_t RowSink::free_tiles() const {
 absl::StatusOr<RowSink::Tile> RowSink::Take(int64_t first, int64_t count, bool wait) {
   if (pipe_ == nullptr) {
     const int64_t row = base_ + first;
-    return Tile{At(keys_.place, row * shape_.key_bytes), At(values_.place, row * shape_.value_bytes), on_device_};
+    Tile tile{At(keys_.place, row * shape_.key_bytes), At(values_.place, row * shape_.value_bytes), on_device_};
+    if (!narrows()) return tile;
+    const auto wide = std::make_shared<std::vector<uint64_t>>(static_cast<size_t>(count));
+    tile.values = reinterpret_cast<char*>(wide->data());
+    tile.memory = wide;
+    return tile;
   }
   const int64_t keys_bytes = keys_.is_wanted() ? AlignUp(count * shape_.key_bytes) : 0;
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> memory,
@@ -53,9 +67,13 @@ absl::StatusOr<RowSink::Tile> RowSink::Take(int64_t first, int64_t count, bool w
 }
 
 void RowSink::Done(int64_t first, int64_t count, const Tile& tile) {
-  if (pipe_ == nullptr) return;
-  if (tile.keys != nullptr) Send(keys_, base_ + first, count, shape_.key_bytes, tile.keys, tile.memory);
-  if (tile.values != nullptr) Send(values_, base_ + first, count, shape_.value_bytes, tile.values, tile.memory);
+  if (pipe_ == nullptr && !narrows()) return;
+  if (pipe_ != nullptr && tile.keys != nullptr) {
+    Send(keys_, base_ + first, count, shape_.key_bytes, tile.keys, tile.memory);
+  }
+  if (tile.values == nullptr) return;
+  if (narrows()) Narrow(tile.values, count);
+  Send(values_, base_ + first, count, sent_value_bytes_, tile.values, tile.memory);
 }
 
 void RowSink::Send(const Column& column, int64_t first, int64_t count, int64_t element_bytes, char* bytes,

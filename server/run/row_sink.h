@@ -56,6 +56,10 @@ class RowSink {
   /// From now on, row 0 of a tile is this row of the answer.
   void set_base(int64_t row) { base_ = row; }
 
+  /// The values are unsigned numbers, which leave with this width, as wide as they are or with half as many bytes. Call
+  /// it before the first tile.
+  void NarrowValues(int32_t bytes) { sent_value_bytes_ = bytes; }
+
   /// Memory for rows [first, first + count) of the keys, the values or both. Tiles come in order. With `wait`, waits
   /// for the memory; without, the tile may have none.
   absl::StatusOr<Tile> Take(int64_t first, int64_t count, bool wait);
@@ -63,6 +67,7 @@ class RowSink {
   void Done(int64_t first, int64_t count, const Tile& tile);
 
  private:
+  bool narrows() const { return sent_value_bytes_ < shape_.value_bytes; }
   void Send(const Column& column, int64_t first, int64_t count, int64_t element_bytes, char* bytes,
             const std::shared_ptr<void>& memory) const;
 
@@ -72,6 +77,7 @@ class RowSink {
   ChunkPipe* const pipe_ = nullptr;  // null: tiles stay where they are made
   Lane* const lane_ = nullptr;
   const int64_t tile_rows_;
+  int32_t sent_value_bytes_ = shape_.value_bytes;
   int64_t base_ = 0;
 };
 

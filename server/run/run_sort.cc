@@ -37,10 +37,12 @@ int64_t RunSorter::Count(const SortOperation::Spec& sort) {
 }
 
 RowShape RunSorter::ShapeOf(const SortOperation::Spec& sort) {
-  const int32_t value_bytes = sort.values            ? sort.values->element_bytes
-                              : !sort.want_indices   ? 0
-                              : sort.index_bytes > 0 ? sort.index_bytes
-                                                     : IndexBytes(sort.keys.count - 1);
+  int32_t value_bytes = sort.values ? sort.values->element_bytes : 0;
+  if (sort.want_indices) {
+    // Without a count, there may be any number of keys.
+    value_bytes = sort.keys.has_count ? IndexBytes(sort.keys.count - 1) : sizeof(uint64_t);
+    if (sort.index_bytes > 0) value_bytes = sort.index_bytes;
+  }
   return {KeyTypeOf(sort.keys.type), sort.order, sort.keys.element_bytes, value_bytes};
 }
 

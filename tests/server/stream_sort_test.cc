@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/server/reach_engine.h"
@@ -166,9 +167,12 @@ TEST_F(StreamSortTest, ReturnsIndicesOfTheWholeArrayAndFirstRowsFromPieces) {
         test.distribution = Distribution::kSpecialFloats;
         test.output = output;
         test.limit = limit;
-        const v1::SortResponse response = Check(running, test);
-        EXPECT_EQ(response.stats().out_of_core(), !in_core);
-        EXPECT_GT(response.stats().runs(), 1);
+        for (const bool announced : {true, false}) {
+          test.announced = announced;
+          const v1::SortResponse response = Check(running, test);
+          EXPECT_EQ(response.stats().out_of_core(), !in_core);
+          EXPECT_GT(response.stats().runs(), 1);
+        }
       }
     }
     ExpectAllFreed(running.server());
@@ -205,13 +209,14 @@ TEST_F(StreamSortTest, FirstRowsMayGoIntoTheAnswer) {
   const std::string wanted_indices(reinterpret_cast<const char*>(indices.data()), 4 * indices.size());
   for (const bool in_core : {true, false}) {
     RunningServer running(in_core ? SmallPieces() : OutOfCore(), ReachEngine());
-    for (const bool streams_keys : {true, false}) {
-      v1::Plan plan = SortPlan(v1::ELEMENT_TYPE_UINT64, kCount);
+    for (const auto& [streams_keys, announced] :
+         std::vector<std::pair<bool, bool>>{{true, true}, {false, true}, {true, false}, {false, false}}) {
+      v1::Plan plan = SortPlan(v1::ELEMENT_TYPE_UINT64, announced ? kCount : -1);
       v1::SortRequest& sort = *plan.mutable_operations(0)->mutable_sort();
       sort.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
       sort.set_limit(kLimit);
       if (!streams_keys) sort.clear_keys_destination();
-      const StreamedAnswer answer = Execute(running.stub(), plan, Chunks({{0, 8, Text(keys)}}, 999));
+      const StreamedAnswer answer = Execute(running.stub(), plan, Chunks({{0, 8, Text(keys), 0, !announced}}, 999));
       ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
       ASSERT_EQ(answer.results.size(), 1U);
       const v1::SortResponse& response = answer.results[0].sort();

@@ -72,9 +72,9 @@
 //   operator                 in Execute                                    in unary calls, on a GPU
 //   Sort of `keys`           keys, values and results are streams; with    keys or values are in shared memory, and
 //                            `limit`, a result of up to 64 KiB may be      others of up to 1 MiB inline; results are in
-//                            inline; indices need the keys' count          shared memory or inline
-//     `segment_offsets`      also indices without the keys' count;         a result lies exactly where its input is,
-//                            offsets lie anywhere                          or apart from all inputs
+//                            inline                                        shared memory or inline
+//     `segment_offsets`      offsets lie anywhere                          also: a result lies exactly where its input
+//                                                                          is, or apart from all inputs
 //   Sort of `key_columns`    as Sort of `keys`, with every count; no       as Sort of `keys`; offsets of strings may
 //                            ranks, no `run_offsets`                       lie anywhere; no ranks, no `run_offsets`
 //   Merge                    inputs are streams with a count; results      up to 32 inputs, one or more in shared
