@@ -149,6 +149,22 @@ func TestBusyServersAreAskedAgainAfterTheTimeTheySay(t *testing.T) {
 	}
 }
 
+func TestAServerThatWouldBeLateSaysWhy(t *testing.T) {
+	reason := "DEADLINE_UNREACHABLE"
+	server := &fake{sort: func(context.Context, int, *corankpb.SortRequest) (*corankpb.SortResponse, error) {
+		return nil, busy(codes.DeadlineExceeded, &errdetails.ErrorInfo{Reason: reason, Domain: "corank"})
+	}}
+	client := connected(t, server.start(t))
+	_, err := Sort(background, client, []uint32{1})
+	failedAs(t, err, codes.DeadlineExceeded, "", "busy")
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v is no context.DeadlineExceeded", err)
+	}
+	reason = "DEADLINE_PASSED"
+	_, err = Sort(background, client, []uint32{1})
+	failedAs(t, err, codes.DeadlineExceeded, "", "not done within its deadline")
+}
+
 func TestRetriesEndAtTheirNumberAndAtTheBudget(t *testing.T) {
 	noWait(t)
 	server := &fake{sort: func(context.Context, int, *corankpb.SortRequest) (*corankpb.SortResponse, error) {

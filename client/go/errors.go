@@ -141,6 +141,9 @@ func (c *Client) fromRPC(ctx context.Context, operator string, err error, traile
 	switch {
 	case c.isClosed():
 		return closed()
+	case made.Code == codes.DeadlineExceeded && made.Reason != "" && made.Reason != "DEADLINE_PASSED":
+		// Only the server knows why it did not begin, or that the caller stood still.
+		made.cause = context.DeadlineExceeded
 	case ctx.Err() != nil || made.Code == codes.DeadlineExceeded:
 		return c.ended(ctx, made)
 	case wait && (made.Code == codes.ResourceExhausted || made.Code == codes.Unavailable):

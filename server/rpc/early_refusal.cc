@@ -37,10 +37,11 @@ bool WouldWaitTooLong(const wire::CallHead& call, std::chrono::nanoseconds wait)
 }
 
 const CallStatus& WaitedTooLong() {
-  static const CallStatus& status =
-      *new CallStatus(ToCallStatus(RetryLater(v1::ERROR_REASON_DEADLINE_UNREACHABLE,
-                                              "the server is too busy to answer in time", absl::Milliseconds(50)),
-                                   ""));
+  static const CallStatus& status = *new CallStatus(
+      ToCallStatus(RetryLater(v1::ERROR_REASON_DEADLINE_UNREACHABLE,
+                              "the server is too busy to answer in time; allow more time, or try again later",
+                              absl::Milliseconds(50)),
+                   ""));
   return status;
 }
 

@@ -54,9 +54,11 @@ absl::StatusOr<std::unique_ptr<LargeCalls::Turn>> LargeCalls::Ask(const std::str
         refusal =
             RetryLater(v1::ERROR_REASON_QUEUE_FULL, "too many calls with large messages wait to send them", retry);
       } else if (deadline != kForever && deadline - now < time) {
-        refusal =
-            RetryLater(v1::ERROR_REASON_DEADLINE_UNREACHABLE,
-                       "the deadline would pass before the message, which has to wait for others, is answered", retry);
+        refusal = RetryLater(
+            v1::ERROR_REASON_DEADLINE_UNREACHABLE,
+            "the deadline would pass before the message, which has to wait for others, is answered; allow more "
+            "time, or try again later",
+            retry);
       } else {
         lines_[caller].push_back({turn.get(), bytes});
         ++waiting_;

@@ -257,14 +257,14 @@ absl::Status Scheduler::CheckInTime(const Task& task) const {
     return absl::FormatDuration(absl::Trunc(time, absl::Microseconds(1)));
   };
   if (own > left) {
-    return Error(
-        v1::ERROR_REASON_DEADLINE_UNREACHABLE,
-        absl::StrCat("the deadline is in ", rounded(left), ", but the work alone takes an estimated ", rounded(own)));
+    return Error(v1::ERROR_REASON_DEADLINE_UNREACHABLE,
+                 absl::StrCat("the deadline is in ", rounded(left), ", but the work alone takes an estimated ",
+                              rounded(own), "; allow more time, or send less at once"));
   }
   return RetryLater(
       v1::ERROR_REASON_DEADLINE_UNREACHABLE,
       absl::StrCat("the deadline is in ", rounded(left), ", but the estimated time is ", rounded(wait + own), ": ",
-                   rounded(wait), " in the queue and ", rounded(own), " of work"),
+                   rounded(wait), " in the queue and ", rounded(own), " of work; allow more time, or try again later"),
       wait + own - left);
 }
 

@@ -382,8 +382,11 @@ export function fromStatus(
       full.failure = retryAfterMs === undefined ? "final" : "refused";
       return full;
     }
-    case Code.DEADLINE_EXCEEDED:
-      return new DeadlineExceededError(lateText(operator, deadlineMs), facts);
+    case Code.DEADLINE_EXCEEDED: {
+      // Only the server knows why it did not begin, or that the caller stood still.
+      const explains = reason !== "" && reason !== "DEADLINE_PASSED";
+      return new DeadlineExceededError(explains ? `${operator}: ${details}` : lateText(operator, deadlineMs), facts);
+    }
     default: {
       let text = field && !details.includes(field) ? `${field}: ${details}` : details;
       if (status.code === Code.UNAUTHENTICATED) {

@@ -111,6 +111,17 @@ test("a refusal with a delay is retried, one without is not", async () => {
   await assert.rejects(client.sort(KEYS, { retries: 0 }), (error: CorankError) => error.retryAfterMs === 5);
 });
 
+test("a server that would be late says why", async () => {
+  const late = { ...refusal(status.DEADLINE_EXCEEDED, { reason: "DEADLINE_UNREACHABLE" }), details: "too busy" };
+  server = await fake({
+    Sort: () => late,
+    Search: () => refusal(status.DEADLINE_EXCEEDED, { reason: "DEADLINE_PASSED" }),
+  });
+  const client = server.client();
+  await assert.rejects(client.sort(KEYS), /Sort: too busy/);
+  await assert.rejects(client.search(KEYS, KEYS), /not done within its deadline/);
+});
+
 test("a token file is read again when the server refuses the token", async () => {
   const folder = mkdtempSync(join(tmpdir(), "corank-"));
   const tokenFile = join(folder, "token");

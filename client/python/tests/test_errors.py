@@ -174,6 +174,18 @@ def test_messages_of_grpc_about_an_address_are_whole() -> None:
     assert "(Misformatted domain name)" in text
 
 
+def test_a_server_that_would_be_late_says_why(fake: FakeServer, fake_client: corank.Client) -> None:
+    fake.fail_next(grpc.StatusCode.RESOURCE_EXHAUSTED, "the queue is full", retry_after=0.001)
+    fake.fail_next(grpc.StatusCode.DEADLINE_EXCEEDED, "too busy to answer in time", reason="DEADLINE_UNREACHABLE")
+    with pytest.raises(corank.DeadlineExceeded) as caught:
+        fake_client.sort(X, deadline=30)
+    assert caught.value.message.startswith("Sort: too busy to answer in time (tried 2 times in ")
+    assert "the try before: Sort: the queue is full" in caught.value.message
+    fake.fail_next(grpc.StatusCode.DEADLINE_EXCEEDED, "the deadline passed", reason="DEADLINE_PASSED")
+    with pytest.raises(corank.DeadlineExceeded, match=r"Sort: not done within its deadline of 30 s"):
+        fake_client.sort(X, deadline=30)
+
+
 def test_deadline_ends_the_call(fake: FakeServer, fake_client: corank.Client) -> None:
     fake.hold = threading.Event()
     with pytest.raises(corank.DeadlineExceeded, match=r"deadline of 0\.05 s") as caught:

@@ -347,7 +347,10 @@ def _from_call(
     if code is grpc.StatusCode.UNAVAILABLE:
         return _unavailable(operator, details, peer, retry_after, request_id)
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return DeadlineExceeded(late_text(operator, deadline), request_id=request_id)
+        # Only the server knows why it did not begin, or that the caller stood still.
+        explains = told.reason not in ("", "DEADLINE_PASSED")
+        late = f"{operator}: {details}" if explains else late_text(operator, deadline)
+        return DeadlineExceeded(late, request_id=request_id)
     message = details or code.name
     if code is grpc.StatusCode.UNAUTHENTICATED:
         message += "; give a token that the server knows (token=, token_file=)"

@@ -127,7 +127,10 @@ final class Errors {
         return unavailable(status, text, details, caller, sent, requestId);
       }
       case DEADLINE_EXCEEDED -> {
-        return new CorankException.DeadlineExceeded(late(caller));
+        // Only the server knows why it did not begin, or that the caller stood still.
+        boolean explains =
+            !details.reason().isEmpty() && !details.reason().equals("DEADLINE_PASSED");
+        return new CorankException.DeadlineExceeded(explains ? named + text : late(caller));
       }
       case CANCELLED -> {
         return new CorankException.Cancelled(named + text);

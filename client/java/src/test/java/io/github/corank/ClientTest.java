@@ -162,6 +162,22 @@ class ClientTest {
   }
 
   @Test
+  void serverThatWouldBeLateSaysWhy() {
+    for (String reason : new String[] {"DEADLINE_UNREACHABLE", "DEADLINE_PASSED"}) {
+      ErrorInfo info = ErrorInfo.newBuilder().setReason(reason).setDomain("corank").build();
+      server.onSort =
+          (n, to) -> to.onError(FakeServer.failure(Code.DEADLINE_EXCEEDED, "too busy", info));
+      try (Client client = server.client().build()) {
+        CorankException error =
+            assertThrows(CorankException.DeadlineExceeded.class, () -> client.sort(1));
+        boolean isLate = reason.equals("DEADLINE_PASSED");
+        String text = isLate ? "not done within its deadline" : "Sort: too busy";
+        assertTrue(error.getMessage().contains(text), error.getMessage());
+      }
+    }
+  }
+
+  @Test
   void fullQuotaIsNotTriedAgain() {
     server.onSort = (n, to) -> to.onError(FakeServer.failure(Code.RESOURCE_EXHAUSTED, "quota"));
     try (Client client = server.client().build()) {
