@@ -358,7 +358,6 @@ def times() -> Iterator[Vector]:
                 "error": {"code": "CANCELLED"},
                 "calls": {method: 1},
                 "least_s": 0.15,
-                "most_s": 2.5,
             },
             {**given, **answer, "options": {"place": place}},
         )
@@ -383,7 +382,6 @@ def times() -> Iterator[Vector]:
             "options": {"cancel_after_ms": 300, "deadline_s": 60},
             "error": {"code": "CANCELLED"},
             "calls": {"Sort": 1},
-            "most_s": 3,
         },
     )
 

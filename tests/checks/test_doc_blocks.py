@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ import os, socket, time
 host, port = os.environ["CORANK_LISTEN"].split(":")
 with socket.create_server((host, int(port))):
     time.sleep(60)
+open({ended!r}, "w").close()
 """
 
 
@@ -27,11 +29,21 @@ def checkout(tmp_path: Path) -> Path:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     programs = tmp_path / "bin"
     programs.mkdir()
-    (programs / "corankd").write_text(SERVER.format(python=sys.executable), encoding="utf-8")
+    (programs / "corankd").write_text(
+        SERVER.format(python=sys.executable, ended=str(tmp_path / "ended")), encoding="utf-8"
+    )
     (programs / "corankd").chmod(0o755)
     (tmp_path / "client").mkdir()
     (tmp_path / "client" / "file").write_text("of the checkout\n", encoding="utf-8")
     return tmp_path
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process lives; one that nobody has waited for yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def run(checkout: Path, text: str) -> doc_blocks.Counts:
@@ -130,5 +142,6 @@ def test_the_port_of_the_page_is_that_of_its_server(checkout: Path) -> None:
 def test_what_a_page_left_running_ends_with_it(checkout: Path) -> None:
     run(checkout, fence("sh", "corankd &", "echo $! >client/pid", f"cp client/pid {checkout}/pid"))
     pid = int((checkout / "pid").read_text())
-    stat = Path(f"/proc/{pid}/stat")
-    assert not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    while is_running(pid):
+        time.sleep(0.01)
+    assert not (checkout / "ended").exists(), "the server ended by itself, a minute later"

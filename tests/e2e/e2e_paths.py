@@ -1,4 +1,4 @@
-"""Makes the Python client of this tree and the helpers of tests/deploy importable. Import it before corank."""
+"""Makes the Python client of this tree and helpers of other tests importable. Import it before corank."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "client" / "python"
 sys.path[:0] = [str(PYTHON), str(PYTHON / "src"), str(PYTHON / "tests"), str(ROOT / "tests" / "deploy")]
+sys.path.append(str(ROOT / "tests" / "reliability"))
 
 import generate  # noqa: E402
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import signal
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,6 +16,7 @@ import numpy as np
 import pytest
 from corank.testing import LocalServer
 from e2e_support import NOT_SERVING, SERVING, busy, cancelled_before, samples, wait_until_none_left, watch_health
+from held_calls import CHUNK, StreamCall, Work, random_keys
 from numpy.typing import NDArray
 from waiting import wait_until
 
@@ -21,8 +24,6 @@ Keys = NDArray[np.uint32]
 X = np.array([3, 1, 2], dtype=np.int32)
 # For servers whose work must be observed while it runs: a GPU finishes too fast.
 SLOW_ENGINE = "--engine=cpu"
-# Keys that keep a lane busy for a while, but not longer than a client retries.
-BUSY_KEYS = 2**14 if os.environ.get("CORANKD_SANITIZED") == "thread" else 2**18
 
 
 def sort_slowly(client: corank.Client, keys: Keys) -> Keys:
@@ -55,13 +56,23 @@ def test_crash_in_a_call_is_unavailable_and_a_new_server_serves_the_same_client(
             wait_until(served, "the client found the new server")
 
 
-def test_sigterm_finishes_what_runs_refuses_what_comes_and_exits_with_0(corankd: pathlib.Path, slow_keys: Keys) -> None:
-    server = LocalServer(corankd, [SLOW_ENGINE])
+@contextlib.contextmanager
+def held_by_a_stream(corankd: pathlib.Path) -> Iterator[tuple[LocalServer, StreamCall]]:
+    """A server that cannot end before a stream goes on, which must then have its answer."""
+    server = LocalServer(corankd, ["--drain-timeout=10m", "--stream-idle-timeout=10m"])
     server.start()
-    with server.connect() as client, ThreadPoolExecutor(1) as pool:
+    stream = StreamCall(server.address, Work(random_keys(2 * CHUNK), timeout=600, send=1))
+    wait_until(lambda: samples(server)["corank_stream_jobs"] > 0, "the stream has begun")
+    yield server, stream
+    stream.go_on()
+    assert stream.code() == "OK"
+    assert server.process.wait(60) == 0
+    server.stop()
+
+
+def test_sigterm_finishes_what_runs_refuses_what_comes_and_exits_with_0(corankd: pathlib.Path) -> None:
+    with held_by_a_stream(corankd) as (server, stream), server.connect() as client:
         client.info()
-        call = pool.submit(sort_slowly, client, slow_keys)
-        wait_until(lambda: busy(server), "the sort works")
         server.process.send_signal(signal.SIGTERM)
 
         def refused() -> corank.Unavailable | None:
@@ -72,54 +83,45 @@ def test_sigterm_finishes_what_runs_refuses_what_comes_and_exits_with_0(corankd:
             return None
 
         wait_until(lambda: refused() is not None, "new calls are refused")
-        assert not call.done(), "the slow sort was too fast to see the drain"
-        np.testing.assert_array_equal(call.result(timeout=60), np.sort(slow_keys))
-    assert server.process.wait(30) == 0
-    server.stop()
+        assert not stream.is_over
 
 
-def test_health_says_not_serving_while_draining(corankd: pathlib.Path, slow_keys: Keys) -> None:
-    server = LocalServer(corankd, [SLOW_ENGINE])
-    server.start()
-    with server.connect() as client, grpc.insecure_channel(server.address) as channel, ThreadPoolExecutor(1) as pool:
+def test_health_says_not_serving_while_draining(corankd: pathlib.Path) -> None:
+    with held_by_a_stream(corankd) as (server, _), grpc.insecure_channel(server.address) as channel:
         states = watch_health(channel, "corank.v1.CorankService")
         assert next(states) == SERVING
-        call = pool.submit(sort_slowly, client, slow_keys)
-        wait_until(lambda: busy(server), "the sort works")
         server.process.send_signal(signal.SIGTERM)
         assert next(states) == NOT_SERVING
-        call.result(timeout=60)
-    assert server.process.wait(30) == 0
-    server.stop()
 
 
 def test_full_queue_refuses_with_a_delay_and_retries_get_through(corankd: pathlib.Path) -> None:
-    keys = np.random.default_rng(3).integers(0, 2**32, BUSY_KEYS, dtype=np.uint32)
-    expected = np.sort(keys)
-    arguments = [SLOW_ENGINE, "--lanes=1", "--max-queued-requests=1"]
+    """One stream holds the only long lane, another one the only place in the queue."""
+    arguments = ["--long-lanes=1", "--spare-lanes=0", "--max-queued-requests=1", "--stream-idle-timeout=10m"]
+    keys = random_keys(2 * CHUNK)
+    with (
+        LocalServer(corankd, arguments) as server,
+        server.connect(deadline=600) as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        held = StreamCall(server.address, Work(keys, timeout=600, send=1))
+        wait_until(lambda: busy(server), "the first stream has the lane")
+        waiting = StreamCall(server.address, Work(keys, timeout=600))
+        wait_until(lambda: samples(server)["corank_queue_requests"] == 1, "the second stream waits")
+        with pytest.raises(corank.ResourceExhausted) as refused:
+            client.sort(keys, place="stream", retries=0)
+        assert refused.value.retry_after is not None
+        assert refused.value.retry_after > 0
 
-    def outcome(client: corank.Client, retries: int) -> corank.CorankError | None:
-        try:
-            got = client.sort(keys, algorithm="odd-even-mergesort", retries=retries)
-        except corank.CorankError as error:
-            return error
-        assert (got == expected).all()
-        return None
+        def refusals() -> float:
+            return samples(server)['corank_refused_total{reason="queue_requests"}']
 
-    def patient(server: LocalServer) -> corank.CorankError | None:
-        with server.connect() as own:  # the retry budget of one client is too small for six callers
-            return outcome(own, 100)
-
-    with LocalServer(corankd, arguments) as server, server.connect() as client, ThreadPoolExecutor(12) as pool:
-        outcomes = list(pool.map(lambda _: outcome(client, 0), range(12)))
-        refused = [error for error in outcomes if error is not None]
-        assert any(error is None for error in outcomes)
-        assert refused, "12 calls at once did not fill a queue of 1"
-        for error in refused:
-            assert isinstance(error, corank.ResourceExhausted), error
-            assert error.retry_after is not None
-            assert error.retry_after > 0
-        assert list(pool.map(lambda _: patient(server), range(6))) == [None] * 6
+        before = refusals()
+        retried = pool.submit(client.sort, keys, place="stream")
+        wait_until(lambda: refusals() > before, "the queue is full for it too")
+        held.go_on()
+        assert held.code() == "OK"
+        assert waiting.code() == "OK"
+        np.testing.assert_array_equal(retried.result(timeout=600), np.sort(keys))
 
 
 def test_tiny_deadline_is_exceeded_and_the_server_goes_on(corankd: pathlib.Path, slow_keys: Keys) -> None:

@@ -8,14 +8,12 @@ import pathlib
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 from certificates import Authority
 from corank.testing import LocalServer
-from e2e_support import busy, unused_address
-from numpy.typing import NDArray
+from e2e_support import samples, unused_address
+from held_calls import CHUNK, StreamCall, Work, random_keys
 from waiting import wait_until
 
 Health = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -89,25 +87,24 @@ def test_a_server_that_hangs_is_exit_code_4_within_the_deadline(corankd: pathlib
         assert one_line(done.stderr)
 
 
-def test_a_server_that_drains_is_live_but_not_ready(
-    corankd: pathlib.Path, health: Health, slow_keys: NDArray[np.uint32]
-) -> None:
-    # The health port stays open until the process ends.
-    with LocalServer(corankd, ["--engine=cpu", f"--health-listen={(probes := unused_address())}"]) as server:
+def test_a_server_that_drains_is_live_but_not_ready(corankd: pathlib.Path, health: Health) -> None:
+    # The health port stays open until the process ends, and a stream whose caller has not sent all holds it.
+    patient = ["--drain-timeout=10m", "--stream-idle-timeout=10m"]
+    with LocalServer(corankd, [*patient, f"--health-listen={(probes := unused_address())}"]) as server:
         assert health(probes, "--plaintext").returncode == 0
-        with server.connect() as client, ThreadPoolExecutor(1) as pool:
-            sorting = pool.submit(client.sort, slow_keys, algorithm="odd-even-mergesort")
-            wait_until(lambda: busy(server), "the sort works")
-            server.process.send_signal(signal.SIGTERM)
-            wait_until(lambda: health(probes).returncode == 1, "the server is not ready")
-            for wait in [(), ("--wait", "400ms")]:
-                done = health(probes, *wait)
-                assert (done.returncode, done.stdout) == (1, "")
-                assert "corank health: NOT_SERVING: the server accepts no requests: it is shutting down" in done.stderr
-                assert one_line(done.stderr)
-            assert json.loads(health(probes, "--json").stdout)["status"] == "NOT_SERVING"
-            assert health(probes, "--service", "live").returncode == 0
-            sorting.result(timeout=60)
+        stream = StreamCall(server.address, Work(random_keys(2 * CHUNK), timeout=600, send=1))
+        wait_until(lambda: samples(server)["corank_stream_jobs"] > 0, "the stream has begun")
+        server.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: health(probes).returncode == 1, "the server is not ready")
+        for wait in [(), ("--wait", "400ms")]:
+            done = health(probes, *wait)
+            assert (done.returncode, done.stdout) == (1, "")
+            assert "corank health: NOT_SERVING: the server accepts no requests: it is shutting down" in done.stderr
+            assert one_line(done.stderr)
+        assert json.loads(health(probes, "--json").stdout)["status"] == "NOT_SERVING"
+        assert health(probes, "--service", "live").returncode == 0
+        stream.go_on()
+        assert stream.code() == "OK"
         assert server.process.wait(60) == 0
         assert health(probes).returncode == 4
 
