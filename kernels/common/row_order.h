@@ -55,8 +55,13 @@ class RowOrder {
   /// The length of streams without an end.
   static constexpr int64_t kEndless = std::numeric_limits<int64_t>::max();
 
-  RowOrder(const KeyColumn* columns, int column_count) : column_count_(column_count) {
-    for (int i = 0; i < column_count; ++i) columns_[i] = MakeColumn(columns[i]);
+  /// `others`: null, or the columns of a second table whose rows are compared with those of this one. They differ from
+  /// `columns` in data, offsets and validity alone. Streams of both tables then have the same order.
+  RowOrder(const KeyColumn* columns, int column_count, const KeyColumn* others = nullptr)
+      : column_count_(column_count) {
+    for (int i = 0; i < column_count; ++i) {
+      columns_[i] = MakeColumn(columns[i], others != nullptr && others[i].validity != nullptr);
+    }
     for (int i = 0; i < column_count; ++i) {
       if (columns[i].kind == ColumnKind::kStrings) {
         ends_in_strings_ = i == column_count - 1;
@@ -145,15 +150,19 @@ class RowOrder {
   /// Less than, equal to, or greater than 0: row a comes before, with, or after row b. Their streams are equal in the
   /// first `equal_bytes` bytes.
   CORANK_HOST_DEVICE int Compare(int64_t a, int64_t b, int64_t equal_bytes) const {
+    return Compare(a, *this, b, equal_bytes);
+  }
+  /// The same for row b of another table. Both orders were made with the columns of the other table.
+  CORANK_HOST_DEVICE int Compare(int64_t a, const RowOrder& b_order, int64_t b, int64_t equal_bytes) const {
     for (int i = 0; i < column_count_; ++i) {
-      const Column& column = columns_[i];
+      const Column &column = columns_[i], &b_column = b_order.columns_[i];
       const bool is_strings = column.kind == ColumnKind::kStrings;
       if (!is_strings && equal_bytes >= column.stream_bytes()) {
         equal_bytes -= column.stream_bytes();
         continue;
       }
       if (column.flag_bytes > 0) {
-        const uint8_t a_flag = column.Flag(a), b_flag = column.Flag(b);
+        const uint8_t a_flag = column.Flag(a), b_flag = b_column.Flag(b);
         if (a_flag != b_flag) return a_flag < b_flag ? -1 : 1;
         if (a_flag != column.value_flag) {
           equal_bytes = 0;
@@ -163,14 +172,14 @@ class RowOrder {
       }
       int difference = 0;
       if (column.kind == ColumnKind::kNumbers) {
-        const uint64_t a_code = column.NumberCode(a), b_code = column.NumberCode(b);
+        const uint64_t a_code = column.NumberCode(a), b_code = b_column.NumberCode(b);
         difference = (a_code > b_code) - (a_code < b_code);
       } else {
         const int64_t a_bytes = is_strings ? column.StringBytes(a) : column.row_bytes;
-        const int64_t b_bytes = is_strings ? column.StringBytes(b) : column.row_bytes;
+        const int64_t b_bytes = is_strings ? b_column.StringBytes(b) : column.row_bytes;
         const int64_t a_begin = is_strings ? column.offsets[a] : a * column.row_bytes;
-        const int64_t b_begin = is_strings ? column.offsets[b] : b * column.row_bytes;
-        difference = CompareBytes(column.data + a_begin, column.data + b_begin, equal_bytes,
+        const int64_t b_begin = is_strings ? b_column.offsets[b] : b * column.row_bytes;
+        difference = CompareBytes(column.data + a_begin, b_column.data + b_begin, equal_bytes,
                                   a_bytes < b_bytes ? a_bytes : b_bytes);
         if (difference == 0) difference = (a_bytes > b_bytes) - (a_bytes < b_bytes);
         if (column.flip != 0) difference = -difference;
@@ -250,13 +259,13 @@ class RowOrder {
     }
   };
 
-  static Column MakeColumn(const KeyColumn& from) {
+  static Column MakeColumn(const KeyColumn& from, bool others_have_nulls) {
     Column column;
     column.data = static_cast<const uint8_t*>(from.data);
     column.offsets = from.offsets;
     column.row_bytes = from.row_bytes;
     column.kind = from.kind;
-    SetFlags(from, column);
+    SetFlags(from, others_have_nulls, column);
     if (from.kind != ColumnKind::kNumbers) {
       column.flip = from.order == Order::kDescending ? ~uint64_t{0} : 0;
       return column;
@@ -276,13 +285,13 @@ class RowOrder {
     return column;
   }
 
-  static void SetFlags(const KeyColumn& from, Column& column) {
+  static void SetFlags(const KeyColumn& from, bool others_have_nulls, Column& column) {
     column.validity = from.validity;
     const bool is_last = from.nulls == NullOrder::kLast;
     const bool has_nans = from.kind == ColumnKind::kNumbers && IsFloat(from.type) && from.nans != NanOrder::kGreatest;
     // Without nulls, NaNs may already lie where they belong.
     const bool moves_nans = has_nans && is_last == (from.order == Order::kDescending);
-    if (from.validity == nullptr && !moves_nans) return;
+    if (from.validity == nullptr && !others_have_nulls && !moves_nans) return;
     column.flag_bytes = 1;
     column.value_flag = is_last ? 0 : 2;
     column.null_flag = is_last ? 2 : 0;

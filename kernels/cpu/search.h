@@ -3,13 +3,15 @@
 #ifndef CORANK_KERNELS_CPU_SEARCH_H_
 #define CORANK_KERNELS_CPU_SEARCH_H_
 
+#include "kernels/common/column_search.h"
 #include "kernels/common/operators.h"
 #include "kernels/cpu/parallel.h"
 
 namespace corank::cpu {
 
-/// Needs no workspace.
+/// Need no workspace.
 void Search(const SearchArgs& args, Parallel& parallel, OperatorReport* report);
+void SearchColumns(const ColumnSearchArgs& args, Parallel& parallel, OperatorReport* report);
 
 }  // namespace corank::cpu
 

@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "kernels/common/column_search.h"
 #include "kernels/common/column_sort.h"
 #include "kernels/common/group.h"
 #include "kernels/common/join.h"
@@ -152,6 +153,7 @@ class EngineStream {
   virtual absl::Status Move(const MoveArgs& args, OperatorReport* report) = 0;
   virtual absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) = 0;
   virtual absl::Status Search(const SearchArgs& args, OperatorReport* report) = 0;
+  virtual absl::Status SearchColumns(const ColumnSearchArgs& args, OperatorReport* report) = 0;
   virtual absl::Status Group(const GroupArgs& args, GroupReport* report) = 0;
   virtual absl::Status Select(const SelectArgs& args, SelectReport* report) = 0;
   virtual absl::Status CombineSets(const SetArgs& args, SetReport* report) = 0;
@@ -196,6 +198,7 @@ class Engine {
   virtual int64_t WorkspaceBytes(const MoveArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const LoadBalanceArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const SearchArgs& args) const = 0;
+  virtual int64_t WorkspaceBytes(const ColumnSearchArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const GroupArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const SelectArgs& args) const = 0;
   virtual int64_t WorkspaceBytes(const SetArgs& args) const = 0;

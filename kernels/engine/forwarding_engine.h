@@ -60,6 +60,9 @@ class ForwardingStream : public EngineStream {
     return stream_->LoadBalance(args, report);
   }
   absl::Status Search(const SearchArgs& args, OperatorReport* report) override { return stream_->Search(args, report); }
+  absl::Status SearchColumns(const ColumnSearchArgs& args, OperatorReport* report) override {
+    return stream_->SearchColumns(args, report);
+  }
   absl::Status Group(const GroupArgs& args, GroupReport* report) override { return stream_->Group(args, report); }
   absl::Status Select(const SelectArgs& args, SelectReport* report) override { return stream_->Select(args, report); }
   absl::Status CombineSets(const SetArgs& args, SetReport* report) override {
@@ -100,6 +103,7 @@ class ForwardingEngine : public Engine {
   int64_t WorkspaceBytes(const MoveArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const LoadBalanceArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SearchArgs& args) const override { return engine_->WorkspaceBytes(args); }
+  int64_t WorkspaceBytes(const ColumnSearchArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const GroupArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SelectArgs& args) const override { return engine_->WorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SetArgs& args) const override { return engine_->WorkspaceBytes(args); }

@@ -111,6 +111,9 @@ class WatchedStream final : public ForwardingStream {
   absl::Status Search(const SearchArgs& args, OperatorReport* report) override {
     return Start([&] { return ForwardingStream::Search(args, report); });
   }
+  absl::Status SearchColumns(const ColumnSearchArgs& args, OperatorReport* report) override {
+    return Start([&] { return ForwardingStream::SearchColumns(args, report); });
+  }
   absl::Status Group(const GroupArgs& args, GroupReport* report) override {
     return Start([&] { return ForwardingStream::Group(args, report); });
   }

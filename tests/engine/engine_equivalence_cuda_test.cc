@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "kernels/cpu/cpu_engine.h"
@@ -260,6 +261,29 @@ TEST_F(BothEngines, SearchGivesTheSameBytes) {
     test.haystack = SortedKeys(test.type, test.order, AnyCount(random), random);
     test.needles = MakeKeys(test.type, OneOf(kAllDistributions, random), AnyCount(random), random.Next());
     return harness.Search(test);
+  });
+}
+
+TEST_F(BothEngines, SearchColumnsGivesTheSameBytes) {
+  Compare(650000, [](Harness& harness, Random& random) {
+    ColumnSearchCase test;
+    test.bound = random.OneIn(2) ? SearchBound::kLower : SearchBound::kUpper;
+    const int64_t haystack = std::min(AnyCount(random), int64_t{50000});
+    const int64_t needles = std::min(AnyCount(random), int64_t{50000});
+    for (int64_t columns = 1 + random.Below(4); columns > 0; --columns) {
+      TestColumn all = AnyColumn(haystack + needles, random);
+      if (random.OneIn(2)) all = WithNulls(std::move(all), random);
+      std::vector<int64_t> rows(static_cast<size_t>(haystack + needles));
+      std::iota(rows.begin(), rows.end(), 0);
+      test.haystack.push_back(TakeRows(all, {rows.begin(), rows.begin() + haystack}));
+      test.needles.push_back(TakeRows(all, {rows.begin() + haystack, rows.end()}));
+      // Either table may be without nulls.
+      if (random.OneIn(4)) test.haystack.back().valid.clear();
+      if (random.OneIn(4)) test.needles.back().valid.clear();
+    }
+    // Sometimes the haystack stays unsorted: then the faults must be equal.
+    if (!random.OneIn(8)) test.haystack = WithSortedRuns(test.haystack, {0, haystack});
+    return harness.SearchColumns(test);
   });
 }
 

@@ -48,6 +48,24 @@ class Harness::Request {
     return reinterpret_cast<const int64_t*>(Owned(AsBytes(numbers)));
   }
 
+  /// A column without outputs.
+  KeyColumn Column(const TestColumn& from) {
+    KeyColumn column;
+    column.kind = from.kind;
+    column.type = from.type;
+    column.order = from.order;
+    column.row_bytes = from.row_bytes;
+    column.data = Input(from.data);
+    if (from.kind == ColumnKind::kStrings) {
+      column.offsets = Numbers(from.offsets);
+      column.data_bytes = static_cast<int64_t>(from.data.size());
+    }
+    column.nulls = from.nulls;
+    column.nans = from.nans;
+    if (!from.valid.empty()) column.validity = Owned(Bitmap(from.valid, true));
+    return column;
+  }
+
   /// Device memory for an output between two guards. `initial`: its previous contents.
   void* Output(int64_t bytes, const Bytes* initial = nullptr) {
     owned_.push_back(std::make_unique<Bytes>(GuardedImage(bytes)));
@@ -178,19 +196,7 @@ Outcome Harness::SortColumns(const ColumnSortCase& test) {
   }
   std::vector<KeyColumn> columns;
   for (const TestColumn& from : test.columns) {
-    KeyColumn& column = columns.emplace_back();
-    column.kind = from.kind;
-    column.type = from.type;
-    column.order = from.order;
-    column.row_bytes = from.row_bytes;
-    column.data = request.Input(from.data);
-    if (from.kind == ColumnKind::kStrings) {
-      column.offsets = request.Numbers(from.offsets);
-      column.data_bytes = static_cast<int64_t>(from.data.size());
-    }
-    column.nulls = from.nulls;
-    column.nans = from.nans;
-    if (!from.valid.empty()) column.validity = request.Owned(Bitmap(from.valid, true));
+    KeyColumn& column = columns.emplace_back(request.Column(from));
     if (!test.want_columns) continue;
     if (from.kind == ColumnKind::kStrings) {
       column.data_out = request.Output(column.data_bytes);
@@ -290,6 +296,23 @@ Outcome Harness::Search(const SearchCase& test) {
   args.positions_out = request.Output(args.needle_count * IndexBytes(args.haystack_count));
   args.check_sorted = test.check_sorted;
   return request.Run(&EngineStream::Search, args);
+}
+
+Outcome Harness::SearchColumns(const ColumnSearchCase& test) {
+  Request request(engine_, stream_.get());
+  std::vector<KeyColumn> haystack, needles;
+  for (const TestColumn& column : test.haystack) haystack.push_back(request.Column(column));
+  for (const TestColumn& column : test.needles) needles.push_back(request.Column(column));
+  ColumnSearchArgs args;
+  args.haystack = haystack.data();
+  args.needles = needles.data();
+  args.column_count = static_cast<int32_t>(haystack.size());
+  args.bound = test.bound;
+  args.haystack_count = test.haystack.front().rows();
+  args.needle_count = test.needles.front().rows();
+  args.positions_out = request.Output(args.needle_count * IndexBytes(args.haystack_count));
+  args.check_sorted = test.check_sorted;
+  return request.Run(&EngineStream::SearchColumns, args);
 }
 
 Outcome Harness::Select(const SelectCase& test) {

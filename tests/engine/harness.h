@@ -75,6 +75,13 @@ struct SearchCase {
   bool check_sorted = true;
 };
 
+/// Both tables have the same kinds, types and orders.
+struct ColumnSearchCase {
+  std::vector<TestColumn> haystack, needles;
+  SearchBound bound = SearchBound::kLower;
+  bool check_sorted = true;
+};
+
 /// Without values: no reductions.
 struct GroupCase {
   KeyType type = KeyType::kUint32;
@@ -151,6 +158,7 @@ class Harness {
   Outcome Move(const MoveCase& test);
   Outcome LoadBalance(const std::vector<int64_t>& counts, int least_index_bytes = 4);  // objects, ranks
   Outcome Search(const SearchCase& test);
+  Outcome SearchColumns(const ColumnSearchCase& test);
   Outcome Select(const SelectCase& test);    // elements, values, indices: the rows of the result
   Outcome CombineSets(const SetCase& test);  // keys, values: the elements of the result
   Outcome Join(const JoinCase& test);        // left, right: the rows of the result, if there is room for them

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <utility>
 
 #include "tests/faults/workload_request.h"
 #include "tests/support/distributions.h"
@@ -102,6 +103,41 @@ WorkloadRun MergeRows() {
     args.run_count = static_cast<int32_t>(runs.size()) - 1;
     CORANK_ASSIGN_OR_RETURN(args.indices_out, request.Output(kRows * IndexBytes(kRows - 1)));
     return request.Run(&EngineStream::SortColumns, args);
+  });
+}
+
+// Strings behind a number, some of the needles null.
+WorkloadRun SearchRows() {
+  std::vector<std::string> strings;
+  for (int64_t i = 0; i < kRows; ++i) strings.push_back("row " + std::to_string(i * 7919 % 97));
+  const std::vector<TestColumn> needles = {
+      NumberColumn(KeyType::kUint8, Order::kDescending, MakeKeys(KeyType::kUint8, Distribution::kZipf, kRows, 3)),
+      StringColumn(Order::kAscending, strings)};
+  const std::vector<TestColumn> haystack = WithSortedRuns(needles, {0, kRows});
+  const Bytes validity = MakeBytes(ValidityBytes(kRows), 5);
+  return Whole([=](Request& request) -> absl::Status {
+    KeyColumn sought[2], searched[2];
+    const std::pair<const std::vector<TestColumn>*, KeyColumn*> tables[] = {{&haystack, searched}, {&needles, sought}};
+    for (const auto& [from, columns] : tables) {
+      for (size_t i = 0; i < 2; ++i) {
+        const TestColumn& column = (*from)[i];
+        columns[i].kind = column.kind;
+        columns[i].type = column.type;
+        columns[i].order = column.order;
+        columns[i].row_bytes = column.row_bytes;
+        CORANK_ASSIGN_OR_RETURN(columns[i].data, request.Input(column.data));
+      }
+      CORANK_ASSIGN_OR_RETURN(columns[1].offsets, request.Numbers((*from)[1].offsets));
+    }
+    CORANK_ASSIGN_OR_RETURN(const void* const bitmap, request.Input(validity));
+    sought[0].validity = static_cast<const uint8_t*>(bitmap);
+    ColumnSearchArgs args;
+    args.haystack = searched;
+    args.needles = sought;
+    args.column_count = 2;
+    args.haystack_count = args.needle_count = kRows;
+    CORANK_ASSIGN_OR_RETURN(args.positions_out, request.Output(kRows * IndexBytes(kRows)));
+    return request.Run(&EngineStream::SearchColumns, args);
   });
 }
 
@@ -260,6 +296,7 @@ std::vector<Workload> ColumnWorkloads() {
        SortAlgorithm::kMergesort},
       {"sort of short rows", SortShortRows(), {"CodeHalvesKernel(", "GatherKernel<"}, SortAlgorithm::kRadix},
       {"merge of rows", MergeRows(), {"CheckRunsKernel(", "SortTiesKernel<"}, SortAlgorithm::kMergeRuns},
+      {"search of rows", SearchRows(), {"CheckRowsKernel(", "SearchRowsKernel<"}},
   };
 }
 

@@ -72,6 +72,9 @@ class PuppetStream final : public EngineStream {
     return engine_->Enter("Run", report);
   }
   absl::Status Search(const SearchArgs&, OperatorReport* report) override { return engine_->Enter("Run", report); }
+  absl::Status SearchColumns(const ColumnSearchArgs&, OperatorReport* report) override {
+    return engine_->Enter("Run", report);
+  }
   absl::Status Group(const GroupArgs&, GroupReport*) override {
     OperatorReport unused;
     return engine_->Enter("Run", &unused);

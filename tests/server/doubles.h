@@ -58,6 +58,7 @@ class PuppetEngine final : public Engine {
   int64_t WorkspaceBytes(const MoveArgs&) const override { return 0; }
   int64_t WorkspaceBytes(const LoadBalanceArgs&) const override { return 0; }
   int64_t WorkspaceBytes(const SearchArgs&) const override { return 0; }
+  int64_t WorkspaceBytes(const ColumnSearchArgs&) const override { return 0; }
   int64_t WorkspaceBytes(const GroupArgs&) const override { return 0; }
   int64_t WorkspaceBytes(const SelectArgs&) const override { return 0; }
   int64_t WorkspaceBytes(const SetArgs&) const override { return 0; }

@@ -156,6 +156,24 @@ class ReachStream final : public ForwardingStream {
                          {args.positions_out, args.needle_count * IndexBytes(args.haystack_count)}}));
     return ForwardingStream::Search(args, report);
   }
+  absl::Status SearchColumns(const ColumnSearchArgs& args, OperatorReport* report) override {
+    const auto check = [this](const KeyColumn* columns, int32_t column_count, int64_t count) {
+      for (int32_t i = 0; i < column_count; ++i) {
+        const KeyColumn& column = columns[i];
+        const bool is_strings = column.kind == ColumnKind::kStrings;
+        CORANK_RETURN_IF_ERROR(
+            Check("SearchColumns", {{column.data, is_strings ? column.data_bytes : count * column.row_bytes},
+                                    {column.offsets, 8 * (count + 1)},
+                                    {column.validity, ValidityBytes(count)}}));
+      }
+      return absl::OkStatus();
+    };
+    CORANK_RETURN_IF_ERROR(check(args.haystack, args.column_count, args.haystack_count));
+    CORANK_RETURN_IF_ERROR(check(args.needles, args.column_count, args.needle_count));
+    CORANK_RETURN_IF_ERROR(
+        Check("SearchColumns", {{args.positions_out, args.needle_count * IndexBytes(args.haystack_count)}}));
+    return ForwardingStream::SearchColumns(args, report);
+  }
   absl::Status Group(const GroupArgs& args, GroupReport* report) override {
     const int64_t key_bytes = KeyBytes(args.key_type), value_bytes = KeyBytes(args.value_type);
     const int64_t index_bytes = args.count == 0 ? 0 : IndexBytes(args.count - 1);

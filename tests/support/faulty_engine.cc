@@ -203,6 +203,10 @@ class FaultyStream final : public ForwardingStream {
     FAIL_IF_PLANNED("Search");
     return ForwardingStream::Search(args, report);
   }
+  absl::Status SearchColumns(const ColumnSearchArgs& args, OperatorReport* report) override {
+    FAIL_IF_PLANNED("SearchColumns");
+    return ForwardingStream::SearchColumns(args, report);
+  }
   absl::Status Group(const GroupArgs& args, GroupReport* report) override {
     FAIL_IF_PLANNED("Group");
     return ForwardingStream::Group(args, report);

@@ -139,6 +139,20 @@ TestColumn TakeRows(const TestColumn& column, const std::vector<int64_t>& rows) 
   return taken;
 }
 
+TestColumn Concatenated(const TestColumn& first, const TestColumn& second) {
+  TestColumn all = first;
+  all.data.insert(all.data.end(), second.data.begin(), second.data.end());
+  for (size_t i = 1; i < second.offsets.size(); ++i) {
+    all.offsets.push_back(static_cast<int64_t>(first.data.size()) + second.offsets[i]);
+  }
+  if (first.valid.empty() && second.valid.empty()) return all;
+  all.valid.resize(static_cast<size_t>(first.rows()), true);
+  for (int64_t row = 0; row < second.rows(); ++row) {
+    all.valid.push_back(second.valid.empty() || second.valid[static_cast<size_t>(row)]);
+  }
+  return all;
+}
+
 std::vector<TestColumn> WithSortedRuns(const std::vector<TestColumn>& columns,
                                        const std::vector<int64_t>& run_offsets) {
   const std::vector<int64_t> order = StableRowOrder(columns);

@@ -151,6 +151,9 @@ class CpuStream final : public EngineStream {
   absl::Status Search(const SearchArgs& args, OperatorReport* report) override {
     return Run(0, [&](void*) { cpu::Search(args, parallel_, report); });
   }
+  absl::Status SearchColumns(const ColumnSearchArgs& args, OperatorReport* report) override {
+    return Run(0, [&](void*) { cpu::SearchColumns(args, parallel_, report); });
+  }
   absl::Status Group(const GroupArgs& args, GroupReport* report) override {
     return Run(cpu::GroupWorkspaceBytes(args),
                [&](void* workspace) { cpu::Group(args, workspace, parallel_, report); });
@@ -264,6 +267,7 @@ class CpuEngine final : public Engine {
   }
   int64_t WorkspaceBytes(const LoadBalanceArgs& args) const override { return cpu::LoadBalanceWorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SearchArgs&) const override { return 0; }
+  int64_t WorkspaceBytes(const ColumnSearchArgs&) const override { return 0; }
   int64_t WorkspaceBytes(const GroupArgs& args) const override { return cpu::GroupWorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SelectArgs& args) const override { return cpu::SelectWorkspaceBytes(args); }
   int64_t WorkspaceBytes(const SetArgs& args) const override { return cpu::CombineSetsWorkspaceBytes(args); }

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/cuda/columns/column_sort.h"
+#include "kernels/cuda/columns/search_rows.h"
 #include "kernels/cuda/engine/cuda_memory.h"
 #include "kernels/cuda/engine/cuda_status.h"
 #include "kernels/cuda/engine/cuda_stream.h"
@@ -68,6 +69,9 @@ class CudaEngine final : public Engine {
     return OnDevice(cuda::LoadBalanceWorkspaceBytes, args);
   }
   int64_t WorkspaceBytes(const SearchArgs& args) const override { return OnDevice(cuda::SearchWorkspaceBytes, args); }
+  int64_t WorkspaceBytes(const ColumnSearchArgs& args) const override {
+    return OnDevice(cuda::ColumnSearchWorkspaceBytes, args);
+  }
   int64_t WorkspaceBytes(const GroupArgs& args) const override { return OnDevice(cuda::GroupWorkspaceBytes, args); }
   int64_t WorkspaceBytes(const SelectArgs& args) const override { return OnDevice(cuda::SelectWorkspaceBytes, args); }
   int64_t WorkspaceBytes(const SetArgs& args) const override { return OnDevice(cuda::CombineSetsWorkspaceBytes, args); }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "kernels/cuda/columns/column_sort.h"
+#include "kernels/cuda/columns/search_rows.h"
 #include "kernels/cuda/common/iota.h"
 #include "kernels/cuda/engine/cuda_status.h"
 #include "kernels/cuda/group/group.h"
@@ -394,6 +395,11 @@ absl::Status CudaStream::LoadBalance(const LoadBalanceArgs& args, OperatorReport
 absl::Status CudaStream::Search(const SearchArgs& args, OperatorReport* report) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   return RunReporting(args, SearchWorkspaceBytes(args), &cuda::Search, "search", report);
+}
+
+absl::Status CudaStream::SearchColumns(const ColumnSearchArgs& args, OperatorReport* report) {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  return RunReporting(args, ColumnSearchWorkspaceBytes(args), &cuda::SearchColumns, "search by columns", report);
 }
 
 absl::Status CudaStream::Group(const GroupArgs& args, GroupReport* report) {

@@ -54,6 +54,7 @@ class CudaStream final : public EngineStream {
   absl::Status Move(const MoveArgs& args, OperatorReport* report) override;
   absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) override;
   absl::Status Search(const SearchArgs& args, OperatorReport* report) override;
+  absl::Status SearchColumns(const ColumnSearchArgs& args, OperatorReport* report) override;
   absl::Status Group(const GroupArgs& args, GroupReport* report) override;
   absl::Status Select(const SelectArgs& args, SelectReport* report) override;
   absl::Status CombineSets(const SetArgs& args, SetReport* report) override;
