@@ -38,6 +38,7 @@ std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& stream
     case v1::Operation::kExpandIntervals:
     case v1::Operation::kGatherIntervals:
     case v1::Operation::kSearch:
+      if (plan.operations(0).search().haystack_columns_size() > 0) return std::nullopt;
       room = on_device / 8;  // for a piece of a result that leaves in pieces
       break;
     default:

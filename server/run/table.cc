@@ -12,7 +12,7 @@ namespace corank {
 TableShape::TableShape(const ColumnSortOperation::Spec& sort)
     : algorithm_(sort.algorithm), has_indices_(sort.want_indices) {
   for (const ColumnSortOperation::Column& from : sort.columns) {
-    columns_.push_back(ColumnSortOperation::KeyColumnOf(from));
+    columns_.push_back(KeyColumnOf(from));
     if (from.offsets) {
       const size_t strings = mean_string_bytes_.size();
       arrays_.push_back({1, Array::Kind::kStrings, strings});

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import e2e_paths  # noqa: F401
 
@@ -335,6 +335,73 @@ def _validity(mask: Any) -> Elements:
     return Elements(int(a.ELEMENT_TYPE_UINT8), np.packbits(~mask, bitorder="little"))
 
 
+def _some_column(draw: Draw, rows: int) -> tuple[Any, Any]:
+    """Numbers, byte strings of one width or a list of strings, and numbers that have the order of the rows."""
+    kind = int(draw.rng.integers(0, 3))
+    if kind == 0:
+        column = draw.keys(draw.one(draw.types), rows)
+        return column, np.unique(oracles.comparable(column.data, column.key_type), return_inverse=True)[1]
+    if kind == 1:
+        width = int(draw.one((1, 3, 8, 17)))
+        letters = draw.rng.choice(np.frombuffer(b"ab\0\xff", np.uint8), rows * width)
+        ranked = np.unique(letters.view(f"S{width}"), return_inverse=True)[1]
+        return Elements(RECORD, letters.view(f"V{width}")), ranked
+    strings = _strings(draw, rows)
+    places = {each: place for place, each in enumerate(sorted(set(strings)))}
+    return strings, np.array([places[each] for each in strings], np.int64)
+
+
+def _add_column(operation: Operation, path: str, column: Any) -> None:
+    if isinstance(column, list):
+        data, offsets = _joined(column)
+        operation.add(f"{path}.data", data)
+        operation.add(f"{path}.offsets", offsets)
+    else:
+        operation.add(f"{path}.data", column)
+
+
+def _rows_of(column: Any, rows: Any) -> Any:
+    if isinstance(column, list):
+        return [column[row] for row in rows.tolist()]
+    return Elements(column.type, column.data[rows])
+
+
+def search_columns(draw: Draw) -> Operation:
+    """Search by columns as of sort_columns, for rows that lie among those of the haystack."""
+    rows = min(30_000, draw.count(8))
+    request = o.SearchRequest(assume_sorted=draw.chance(0.2))
+    request.bound = int(draw.rng.integers(0, 3))  # type: ignore[assignment]
+    columns, ranks, masks = [], [], []
+    for at in range(int(draw.one((1, 1, 2, 3, 4)))):
+        number, descending = draw_order(draw)
+        request.haystack_columns.add(order=number, nulls=draw.one(tuple(o.NullOrder.values())))
+        request.needle_columns.add(order=draw.one((number, o.SORT_ORDER_UNSPECIFIED)))
+        column, ranked = _some_column(draw, rows)
+        mask = draw.rng.random(rows) < draw.one((0.01, 0.4, 1)) if draw.chance(0.4) else None
+        ranked = -ranked if descending else ranked
+        if mask is not None:
+            is_first = request.haystack_columns[at].nulls == o.NULL_ORDER_FIRST
+            ranked = np.where(mask, -rows if is_first else rows, ranked)
+        columns.append(column)
+        ranks.append(ranked)
+        masks.append(mask)
+    dense = np.unique(np.stack(ranks, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    places = draw.rng.permutation(rows)
+    cut = int(draw.rng.integers(0, rows + 1))
+    haystack, needles = places[:cut], places[cut:]
+    haystack = haystack[np.argsort(dense[haystack], kind="stable")]
+    operation = Operation("search", request)
+    for table, chosen in (("haystack_columns", haystack), ("needle_columns", needles)):
+        for at, (column, mask) in enumerate(zip(columns, masks, strict=True)):
+            _add_column(operation, f"{table}[{at}]", _rows_of(column, chosen))
+            if mask is not None and (mask[chosen].any() or draw.chance(0.5)):
+                operation.add(f"{table}[{at}].validity", _validity(mask[chosen]))
+    side: Literal["left", "right"] = "right" if request.bound == o.SEARCH_BOUND_UPPER else "left"
+    found = np.searchsorted(dense[haystack], dense[needles], side)
+    operation.answer("positions", "destination", indices(found))
+    return operation
+
+
 def sort_columns(draw: Draw) -> Operation:
     """Sort by columns of numbers, byte strings of one width, and strings, some of them with nulls."""
     rows = min(30_000, draw.count(8))
@@ -345,25 +412,8 @@ def sort_columns(draw: Draw) -> Operation:
         path = f"key_columns[{at}]"
         number, descending = draw_order(draw)
         request.key_columns.add(order=number)
-        kind = int(draw.rng.integers(0, 3))
-        column: Any
-        if kind == 0:
-            column = draw.keys(draw.one(draw.types), rows)
-            operation.add(f"{path}.data", column)
-            ranked = np.unique(oracles.comparable(column.data, column.key_type), return_inverse=True)[1]
-        elif kind == 1:
-            width = int(draw.one((1, 3, 8, 17)))
-            letters = draw.rng.choice(np.frombuffer(b"ab\0\xff", np.uint8), rows * width)
-            column = Elements(RECORD, letters.view(f"V{width}"))
-            operation.add(f"{path}.data", column)
-            ranked = np.unique(letters.view(f"S{width}"), return_inverse=True)[1]
-        else:
-            column = _strings(draw, rows)
-            data, offsets = _joined(column)
-            operation.add(f"{path}.data", data)
-            operation.add(f"{path}.offsets", offsets)
-            places = {each: place for place, each in enumerate(sorted(set(column)))}
-            ranked = np.array([places[each] for each in column], np.int64)
+        column, ranked = _some_column(draw, rows)
+        _add_column(operation, path, column)
         columns.append(column)
         given.append(column if isinstance(column, list) else None)
         descendings.append(descending)

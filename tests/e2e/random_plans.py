@@ -23,6 +23,7 @@ OPERATORS = (
     random_operators.sort,
     random_operators.sort,
     random_operators.sort_columns,
+    random_operators.search_columns,
     random_intervals.merge,
     random_intervals.merge,
     random_intervals.search,

@@ -73,7 +73,7 @@ def _patch(change: Any, json_value: Any) -> Any:
 
 
 def _message(good: str, value: Any) -> tuple[str, Any]:
-    operator = "Sort" if good == "ColumnSort" else good
+    operator = good.removeprefix("Column")
     messages = {
         "Group": group_pb2,
         "CombineSets": sets_pb2,

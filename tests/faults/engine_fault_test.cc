@@ -235,14 +235,14 @@ Scenario Registering() {
 std::vector<Scenario> Scenarios() {
   std::vector<Scenario> scenarios = {Parts(), Chain(), Spilling(), Storing(), Fetching(), Registering()};
   const std::pair<const char*, AnyRequest> requests[] = {
-      {"Sort", GoodSort()},        {"sort by columns", GoodColumnSort()},
-      {"Merge", GoodMerge()},      {"Expand", GoodExpand()},
-      {"Move", GoodMove()},        {"Gather", GoodGather()},
-      {"Scatter", GoodScatter()},  {"LoadBalance", GoodBalance()},
-      {"Search", GoodSearch()},    {"Group", GoodGroup()},
-      {"CombineSets", GoodSets()}, {"Join", GoodJoin()},
-      {"Select", GoodSelect()},    {"Rank", GoodRank()},
-      {"large Sort", LargeSort()}};
+      {"Sort", GoodSort()},       {"sort by columns", GoodColumnSort()},
+      {"Merge", GoodMerge()},     {"Expand", GoodExpand()},
+      {"Move", GoodMove()},       {"Gather", GoodGather()},
+      {"Scatter", GoodScatter()}, {"LoadBalance", GoodBalance()},
+      {"Search", GoodSearch()},   {"search by columns", GoodColumnSearch()},
+      {"Group", GoodGroup()},     {"CombineSets", GoodSets()},
+      {"Join", GoodJoin()},       {"Select", GoodSelect()},
+      {"Rank", GoodRank()},       {"large Sort", LargeSort()}};
   for (const auto& [name, request] : requests) {
     scenarios.push_back(Inline(name, request));
     if (std::string(name) != "large Sort") {

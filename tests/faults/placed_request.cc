@@ -29,6 +29,8 @@ bool IsWanted(const google::protobuf::Message& request, const FieldDescriptor& d
 void Place(google::protobuf::Message* request, const std::function<void(v1::Array*)>& input,
            const std::function<void(v1::Destination*)>& output) {
   const auto* reflection = request->GetReflection();
+  const std::function<void(v1::Destination*)> nothing = [](v1::Destination*) {};
+  const bool returns_columns = request->GetDescriptor() != v1::SearchRequest::descriptor();
   for (int i = 0; i < request->GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor* field = request->GetDescriptor()->field(i);
     if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
@@ -43,7 +45,7 @@ void Place(google::protobuf::Message* request, const std::function<void(v1::Arra
         if (type == "corank.v1.Array") {
           input(static_cast<v1::Array*>(element));
         } else {
-          Place(element, input, output);
+          Place(element, input, returns_columns ? output : nothing);
         }
       }
     } else if (type == "corank.v1.Array" && reflection->HasField(*request, field)) {

@@ -174,6 +174,7 @@ bool IsRight(const v1::LoadBalanceRequest& request, const v1::LoadBalanceRespons
 }
 
 bool IsRight(const v1::SearchRequest& request, const v1::SearchResponse& response) {
+  if (request.haystack_columns_size() > 0) return true;
   if (!IsInline(request.haystack()) || !IsInline(request.needles()) || !IsInline(request.destination())) return true;
   const Order order = OrderOf(request.order());
   const KeyType type = KeyTypeOf(request.haystack());

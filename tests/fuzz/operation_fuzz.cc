@@ -75,6 +75,31 @@ std::vector<int64_t> Offsets(Input& input, int64_t last) {
   return offsets;
 }
 
+std::vector<int64_t> RisingOffsets(Input& input, int64_t rows) {
+  std::vector<int64_t> offsets = SmallNumbers(input, rows + 1);
+  offsets[0] = 0;
+  for (size_t i = 1; i < offsets.size(); ++i) offsets[i] = offsets[i - 1] + (offsets[i] & 15);
+  return offsets;
+}
+
+// Strings, numbers or records, some of them null.
+void AnyColumn(Input& input, int64_t rows, v1::KeyColumn* column) {
+  column->set_order(static_cast<v1::SortOrder>(input.Choice(3)));
+  if (input.Bit()) {
+    const std::vector<int64_t> offsets = RisingOffsets(input, rows);
+    *column->mutable_offsets() = Numbers(offsets);
+    *column->mutable_data() = Elements(input, v1::ELEMENT_TYPE_UINT8, offsets.back());
+  } else {
+    *column->mutable_data() = Values(input, rows);
+  }
+  if (input.Choice(3) == 0) {
+    const int64_t bytes = (rows + 7) / 8 + (input.Choice(16) == 0 ? 1 : 0);
+    *column->mutable_validity() = Elements(input, v1::ELEMENT_TYPE_UINT8, bytes);
+  }
+  column->set_nulls(static_cast<v1::NullOrder>(input.Choice(3)));
+  column->set_nans(static_cast<v1::NanOrder>(input.Choice(4)));
+}
+
 std::string Sort(Input& input) {
   v1::SortRequest request;
   const int64_t count = Count(input);
@@ -83,26 +108,9 @@ std::string Sort(Input& input) {
   request.set_output(static_cast<v1::SortOutput>(input.Choice(5)));
   if (input.Choice(4) == 0) request.set_limit(input.Number());
   if (input.Choice(3) == 0) {
-    for (int columns = 1 + input.Choice(4); columns > 0; --columns) {
-      v1::KeyColumn* const column = request.add_key_columns();
-      column->set_order(static_cast<v1::SortOrder>(input.Choice(3)));
-      if (input.Bit()) {
-        std::vector<int64_t> offsets = SmallNumbers(input, std::min<int64_t>(count, 200) + 1);
-        offsets[0] = 0;
-        for (size_t i = 1; i < offsets.size(); ++i) offsets[i] = offsets[i - 1] + (offsets[i] & 15);
-        *column->mutable_data() = Elements(input, v1::ELEMENT_TYPE_UINT8, offsets.back());
-        *column->mutable_offsets() = Numbers(offsets);
-      } else {
-        *column->mutable_data() = Values(input, std::min<int64_t>(count, 200));
-      }
-      if (input.Choice(3) == 0) {
-        const int64_t bytes = (std::min<int64_t>(count, 200) + 7) / 8 + (input.Choice(16) == 0 ? 1 : 0);
-        *column->mutable_validity() = Elements(input, v1::ELEMENT_TYPE_UINT8, bytes);
-      }
-      column->set_nulls(static_cast<v1::NullOrder>(input.Choice(3)));
-      column->set_nans(static_cast<v1::NanOrder>(input.Choice(4)));
-    }
-    if (input.Bit()) *request.mutable_values() = Values(input, std::min<int64_t>(count, 200));
+    const int64_t rows = std::min<int64_t>(count, 200);
+    for (int columns = 1 + input.Choice(4); columns > 0; --columns) AnyColumn(input, rows, request.add_key_columns());
+    if (input.Bit()) *request.mutable_values() = Values(input, rows);
   } else {
     *request.mutable_keys() = Elements(input, AnyKey(input), count);
     if (input.Bit()) *request.mutable_values() = Values(input, count);
@@ -188,8 +196,34 @@ std::string Balance(Input& input) {
   return request.SerializeAsString();
 }
 
+// A table of needles beside AnyColumn's. Mostly of its types.
+void NeedlesLike(Input& input, int64_t rows, const v1::KeyColumn& haystack, v1::KeyColumn* needles) {
+  if (input.Choice(16) == 0) return AnyColumn(input, rows, needles);
+  int64_t count = rows;
+  if (haystack.has_offsets()) {
+    const std::vector<int64_t> offsets = RisingOffsets(input, rows);
+    *needles->mutable_offsets() = Numbers(offsets);
+    count = offsets.back();
+  }
+  *needles->mutable_data() =
+      Elements(input, haystack.data().type(), count, static_cast<int>(haystack.data().record_bytes()));
+  if (input.Choice(3) == 0) {
+    *needles->mutable_validity() = Elements(input, v1::ELEMENT_TYPE_UINT8, (rows + 7) / 8);
+  }
+}
+
 std::string Search(Input& input) {
   v1::SearchRequest request;
+  if (input.Choice(3) == 0) {
+    const int64_t rows = std::min<int64_t>(Count(input), 200), needles = std::min<int64_t>(Count(input), 200);
+    request.set_bound(static_cast<v1::SearchBound>(input.Choice(3)));
+    request.set_assume_sorted(input.Bit());
+    for (int columns = 1 + input.Choice(4); columns > 0; --columns) {
+      AnyColumn(input, rows, request.add_haystack_columns());
+      NeedlesLike(input, needles, *request.haystack_columns().rbegin(), request.add_needle_columns());
+    }
+    return request.SerializeAsString();
+  }
   const v1::ElementType type = AnyKey(input);
   request.set_order(static_cast<v1::SortOrder>(input.Choice(3)));
   request.set_bound(static_cast<v1::SearchBound>(input.Choice(3)));

@@ -22,6 +22,7 @@ AnyRequest Empty(const std::string& name) {
       {"ScatterIntervals", v1::ScatterIntervalsRequest()},
       {"LoadBalance", v1::LoadBalanceRequest()},
       {"Search", v1::SearchRequest()},
+      {"ColumnSearch", v1::SearchRequest()},
       {"Group", v1::GroupRequest()},
       {"CombineSets", v1::CombineSetsRequest()},
       {"Join", v1::JoinRequest()},

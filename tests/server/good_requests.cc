@@ -25,6 +25,7 @@ v1::GatherIntervalsRequest GoodGather() { return Good<v1::GatherIntervalsRequest
 v1::ScatterIntervalsRequest GoodScatter() { return Good<v1::ScatterIntervalsRequest>("ScatterIntervals"); }
 v1::LoadBalanceRequest GoodBalance() { return Good<v1::LoadBalanceRequest>("LoadBalance"); }
 v1::SearchRequest GoodSearch() { return Good<v1::SearchRequest>("Search"); }
+v1::SearchRequest GoodColumnSearch() { return Good<v1::SearchRequest>("ColumnSearch"); }
 v1::GroupRequest GoodGroup() { return Good<v1::GroupRequest>("Group"); }
 v1::CombineSetsRequest GoodSets() { return Good<v1::CombineSetsRequest>("CombineSets"); }
 v1::JoinRequest GoodJoin() { return Good<v1::JoinRequest>("Join"); }
@@ -32,8 +33,9 @@ v1::SelectRequest GoodSelect() { return Good<v1::SelectRequest>("Select"); }
 v1::RankRequest GoodRank() { return Good<v1::RankRequest>("Rank"); }
 
 std::vector<AnyRequest> GoodRequests() {
-  return {GoodSort(),   GoodMerge(), GoodExpand(), GoodMove(), GoodGather(), GoodScatter(), GoodBalance(),
-          GoodSearch(), GoodGroup(), GoodSets(),   GoodJoin(), GoodSelect(), GoodRank(),    GoodColumnSort()};
+  return {GoodSort(),    GoodMerge(),   GoodExpand(), GoodMove(),       GoodGather(),
+          GoodScatter(), GoodBalance(), GoodSearch(), GoodGroup(),      GoodSets(),
+          GoodJoin(),    GoodSelect(),  GoodRank(),   GoodColumnSort(), GoodColumnSearch()};
 }
 
 }  // namespace corank::testing

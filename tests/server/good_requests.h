@@ -28,6 +28,8 @@ v1::GatherIntervalsRequest GoodGather();
 v1::ScatterIntervalsRequest GoodScatter();
 v1::LoadBalanceRequest GoodBalance();
 v1::SearchRequest GoodSearch();
+/// A table of several columns, and two rows to find in it.
+v1::SearchRequest GoodColumnSearch();
 v1::GroupRequest GoodGroup();
 v1::CombineSetsRequest GoodSets();
 v1::JoinRequest GoodJoin();

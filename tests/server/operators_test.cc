@@ -293,6 +293,35 @@ TEST_F(OperatorsTest, SearchesBothBounds) {
             Indices(Bounds(KeyType::kUint8, Order::kAscending, haystack, needles, SearchBound::kUpper)));
 }
 
+TEST_F(OperatorsTest, SearchesByColumns) {
+  // The haystack: (1, "a", 12.1), (2, "bcd", 48.6), (2, "", 48.6), with strings in descending order. The needles:
+  // (2, "", 195.3) and (2, "b", 195.3).
+  v1::SearchRequest request = GoodColumnSearch();
+  auto response = Get<v1::SearchResponse>(request);
+  EXPECT_EQ(response.positions().inline_data(), Indices({3, 2}));
+  EXPECT_EQ(response.positions().type(), v1::ELEMENT_TYPE_UINT32);
+  // Both needles equal the last row. A null comes after it, and with nulls first before all rows.
+  *request.mutable_needle_columns(1)->mutable_offsets() = Int64s({0, 0, 0});
+  request.mutable_needle_columns(1)->mutable_data()->clear_inline_data();
+  request.mutable_needle_columns(2)->mutable_data()->set_inline_data("BBBBBBBB");
+  EXPECT_EQ(Get<v1::SearchResponse>(request).positions().inline_data(), Indices({2, 2}));
+  request.set_bound(v1::SEARCH_BOUND_UPPER);
+  EXPECT_EQ(Get<v1::SearchResponse>(request).positions().inline_data(), Indices({3, 3}));
+  const uint8_t second_is_null[] = {1};
+  *request.mutable_needle_columns(0)->mutable_validity() = MakeArray(v1::ELEMENT_TYPE_UINT8, second_is_null, 1);
+  request.set_bound(v1::SEARCH_BOUND_LOWER);
+  EXPECT_EQ(Get<v1::SearchResponse>(request).positions().inline_data(), Indices({2, 3}));
+  request.mutable_haystack_columns(0)->set_nulls(v1::NULL_ORDER_FIRST);
+  EXPECT_EQ(Get<v1::SearchResponse>(request).positions().inline_data(), Indices({2, 0}));
+
+  *request.mutable_haystack_columns(0)->mutable_data() = Int32s({1, 3, 2});
+  grpc::ClientContext context;
+  const grpc::Status refused = Call(running_->stub(), &context, request, &response);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(),
+              HasSubstr("haystack_columns: not sorted by its columns: row 2 comes before row 1"));
+}
+
 TEST_F(OperatorsTest, EveryOperatorTakesEmptyArrays) {
   v1::Array empty;
   empty.set_type(v1::ELEMENT_TYPE_INT64);

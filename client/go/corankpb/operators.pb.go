@@ -246,9 +246,8 @@ const (
 	// The sorted keys and the permutation.
 	SortOutput_SORT_OUTPUT_KEYS_AND_INDICES SortOutput = 3
 	// Only the dense rank of each row, in the order of the input: ranks[i] is 1 plus the number of distinct rows that
-	// come before row i in the sorted order, as in Rank's RANK_METHOD_DENSE. Equal rows have equal ranks, so ranks can be
-	// the keys of Join, Group, Merge and Search in place of several columns. Needs `key_columns`; not allowed with
-	// `values` or `limit`.
+	// come before row i in the sorted order, as in Rank's RANK_METHOD_DENSE. Ranks can be the keys of Join, Group and
+	// Merge in place of several columns. Needs `key_columns`; not allowed with `values` or `limit`.
 	SortOutput_SORT_OUTPUT_RANKS SortOutput = 4
 )
 
@@ -810,8 +809,7 @@ type KeyColumn struct {
 	// Set for byte strings of variable length only. INT64, one more than there are rows: string i is data[offsets[i],
 	// offsets[i+1]). The first offset is 0, the last one is the number of bytes, and offsets never decrease.
 	Offsets *Array `protobuf:"bytes,2,opt,name=offsets,proto3,oneof" json:"offsets,omitempty"`
-	// The direction in this column. Default: ascending. Descending order reverses the comparison: longer strings come
-	// before their prefix.
+	// The direction in this column. Default: ascending. In descending order, longer strings come before their prefix.
 	Order SortOrder `protobuf:"varint,3,opt,name=order,proto3,enum=corank.v1.SortOrder" json:"order,omitempty"`
 	// The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`. With a `limit`
 	// below the number of rows, they need the smaller of that size and `limit` times the longest string. The server
@@ -825,8 +823,8 @@ type KeyColumn struct {
 	Validity *Array `protobuf:"bytes,6,opt,name=validity,proto3,oneof" json:"validity,omitempty"`
 	// The end of the order at which null rows lie. Default: last.
 	Nulls NullOrder `protobuf:"varint,7,opt,name=nulls,proto3,enum=corank.v1.NullOrder" json:"nulls,omitempty"`
-	// The place of NaNs. It can depend on `nulls`, even without `validity`: with NAN_ORDER_AS_NULLS, for instance, NaNs
-	// lie where nulls would. It has no effect unless rows are floating-point numbers. Default: greater than all numbers.
+	// The place of NaNs, if rows are floating-point numbers. It can depend on `nulls`, even without `validity`: with
+	// NAN_ORDER_AS_NULLS, NaNs lie where nulls would. Default: greater than all numbers.
 	Nans NanOrder `protobuf:"varint,8,opt,name=nans,proto3,enum=corank.v1.NanOrder" json:"nans,omitempty"`
 	// The destination of the sorted validity. Default: inline. Not allowed without `validity`.
 	ValidityDestination *Destination `protobuf:"bytes,9,opt,name=validity_destination,json=validityDestination,proto3" json:"validity_destination,omitempty"`
@@ -1178,8 +1176,7 @@ type SortResponse struct {
 	Algorithm SortAlgorithm `protobuf:"varint,4,opt,name=algorithm,proto3,enum=corank.v1.SortAlgorithm" json:"algorithm,omitempty"`
 	// Time and memory that the request took.
 	Stats *RequestStats `protobuf:"bytes,5,opt,name=stats,proto3" json:"stats,omitempty"`
-	// The sorted columns, one for each of the request's `key_columns`. Empty with SORT_OUTPUT_INDICES and
-	// SORT_OUTPUT_RANKS.
+	// The sorted columns, one for each of the request's. Empty with SORT_OUTPUT_INDICES and SORT_OUTPUT_RANKS.
 	KeyColumns []*SortedColumn `protobuf:"bytes,6,rep,name=key_columns,json=keyColumns,proto3" json:"key_columns,omitempty"`
 	// The dense ranks, UINT32 or UINT64. Unset unless `output` asks for them.
 	Ranks         *Array `protobuf:"bytes,7,opt,name=ranks,proto3,oneof" json:"ranks,omitempty"`
@@ -1795,8 +1792,7 @@ type GatherIntervalsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The array to copy from, of any type including records. Required.
 	Source *Array `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	// INT64, one for each interval, in elements. Each interval must lie inside the source. So must an empty one: its
-	// offset is 0 to the number of elements. Required.
+	// As MoveIntervalsRequest.source_offsets. Required.
 	SourceOffsets *Array `protobuf:"bytes,2,opt,name=source_offsets,json=sourceOffsets,proto3" json:"source_offsets,omitempty"`
 	// INT64, one for each interval, in elements, 0 or more. Their sum is the length of the result. Required.
 	Counts *Array `protobuf:"bytes,3,opt,name=counts,proto3" json:"counts,omitempty"`
@@ -1934,8 +1930,7 @@ type ScatterIntervalsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The array to copy from, of any type including records. Its length is the sum of the counts. Required.
 	Source *Array `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	// INT64, one for each interval, in elements. Each interval must lie inside the destination. So must an empty one: its
-	// offset is 0 to the number of elements. Required.
+	// As MoveIntervalsRequest.destination_offsets. Required.
 	DestinationOffsets *Array `protobuf:"bytes,2,opt,name=destination_offsets,json=destinationOffsets,proto3" json:"destination_offsets,omitempty"`
 	// INT64, one for each interval, in elements, 0 or more. Required.
 	Counts *Array `protobuf:"bytes,3,opt,name=counts,proto3" json:"counts,omitempty"`
@@ -2264,16 +2259,16 @@ func (x *LoadBalanceResponse) GetStats() *RequestStats {
 	return nil
 }
 
-// Finds the position of each needle in a sorted array.
+// Finds the position of each needle in a sorted array, or of each row of needles in a sorted table.
 type SearchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The array to search, sorted in the direction of `order`. Required.
+	// The array to search, sorted in the direction of `order`. Required, and not allowed with columns.
 	Haystack *Array `protobuf:"bytes,1,opt,name=haystack,proto3" json:"haystack,omitempty"`
-	// The needles, of the type of the haystack, in any order. Required.
+	// The needles, of the type of the haystack, in any order. Required, and not allowed with columns.
 	Needles *Array `protobuf:"bytes,2,opt,name=needles,proto3" json:"needles,omitempty"`
 	// The position to return when keys equal the needle. Default: the lower bound.
 	Bound SearchBound `protobuf:"varint,3,opt,name=bound,proto3,enum=corank.v1.SearchBound" json:"bound,omitempty"`
-	// The direction of the haystack. Default: ascending.
+	// The direction of the haystack. Default: ascending. Not allowed with columns, which have their own.
 	Order SortOrder `protobuf:"varint,4,opt,name=order,proto3,enum=corank.v1.SortOrder" json:"order,omitempty"`
 	// Skips the check that the haystack is sorted. If it is not, each position is some number from 0 to the length of the
 	// haystack, which may depend on the engine. Default: false; an unsorted haystack is INVALID_ARGUMENT.
@@ -2281,7 +2276,12 @@ type SearchRequest struct {
 	// The destination of the positions. Default: inline.
 	Destination *Destination `protobuf:"bytes,6,opt,name=destination,proto3" json:"destination,omitempty"`
 	// Options of the request.
-	Options       *RequestOptions `protobuf:"bytes,7,opt,name=options,proto3" json:"options,omitempty"`
+	Options *RequestOptions `protobuf:"bytes,7,opt,name=options,proto3" json:"options,omitempty"`
+	// A sorted table instead of `haystack`: as SortRequest.key_columns, but without destinations.
+	HaystackColumns []*KeyColumn `protobuf:"bytes,8,rep,name=haystack_columns,json=haystackColumns,proto3" json:"haystack_columns,omitempty"`
+	// Instead of `needles`: rows in any order, of as many columns as the haystack has, and of their types. Order, nulls
+	// and nans are those of the haystack or unset. Either table may have validity.
+	NeedleColumns []*KeyColumn `protobuf:"bytes,9,rep,name=needle_columns,json=needleColumns,proto3" json:"needle_columns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2361,6 +2361,20 @@ func (x *SearchRequest) GetDestination() *Destination {
 func (x *SearchRequest) GetOptions() *RequestOptions {
 	if x != nil {
 		return x.Options
+	}
+	return nil
+}
+
+func (x *SearchRequest) GetHaystackColumns() []*KeyColumn {
+	if x != nil {
+		return x.HaystackColumns
+	}
+	return nil
+}
+
+func (x *SearchRequest) GetNeedleColumns() []*KeyColumn {
+	if x != nil {
+		return x.NeedleColumns
 	}
 	return nil
 }
@@ -2571,7 +2585,7 @@ const file_corank_v1_operators_proto_rawDesc = "" +
 	"\x13LoadBalanceResponse\x12*\n" +
 	"\aobjects\x18\x01 \x01(\v2\x10.corank.v1.ArrayR\aobjects\x12&\n" +
 	"\x05ranks\x18\x02 \x01(\v2\x10.corank.v1.ArrayR\x05ranks\x12-\n" +
-	"\x05stats\x18\x03 \x01(\v2\x17.corank.v1.RequestStatsR\x05stats\"\xd7\x02\n" +
+	"\x05stats\x18\x03 \x01(\v2\x17.corank.v1.RequestStatsR\x05stats\"\xd5\x03\n" +
 	"\rSearchRequest\x12,\n" +
 	"\bhaystack\x18\x01 \x01(\v2\x10.corank.v1.ArrayR\bhaystack\x12*\n" +
 	"\aneedles\x18\x02 \x01(\v2\x10.corank.v1.ArrayR\aneedles\x12,\n" +
@@ -2579,7 +2593,9 @@ const file_corank_v1_operators_proto_rawDesc = "" +
 	"\x05order\x18\x04 \x01(\x0e2\x14.corank.v1.SortOrderR\x05order\x12#\n" +
 	"\rassume_sorted\x18\x05 \x01(\bR\fassumeSorted\x128\n" +
 	"\vdestination\x18\x06 \x01(\v2\x16.corank.v1.DestinationR\vdestination\x123\n" +
-	"\aoptions\x18\a \x01(\v2\x19.corank.v1.RequestOptionsR\aoptions\"o\n" +
+	"\aoptions\x18\a \x01(\v2\x19.corank.v1.RequestOptionsR\aoptions\x12?\n" +
+	"\x10haystack_columns\x18\b \x03(\v2\x14.corank.v1.KeyColumnR\x0fhaystackColumns\x12;\n" +
+	"\x0eneedle_columns\x18\t \x03(\v2\x14.corank.v1.KeyColumnR\rneedleColumns\"o\n" +
 	"\x0eSearchResponse\x12.\n" +
 	"\tpositions\x18\x01 \x01(\v2\x10.corank.v1.ArrayR\tpositions\x12-\n" +
 	"\x05stats\x18\x02 \x01(\v2\x17.corank.v1.RequestStatsR\x05stats*\\\n" +
@@ -2772,13 +2788,15 @@ var file_corank_v1_operators_proto_depIdxs = []int32{
 	0,  // 85: corank.v1.SearchRequest.order:type_name -> corank.v1.SortOrder
 	30, // 86: corank.v1.SearchRequest.destination:type_name -> corank.v1.Destination
 	9,  // 87: corank.v1.SearchRequest.options:type_name -> corank.v1.RequestOptions
-	29, // 88: corank.v1.SearchResponse.positions:type_name -> corank.v1.Array
-	10, // 89: corank.v1.SearchResponse.stats:type_name -> corank.v1.RequestStats
-	90, // [90:90] is the sub-list for method output_type
-	90, // [90:90] is the sub-list for method input_type
-	90, // [90:90] is the sub-list for extension type_name
-	90, // [90:90] is the sub-list for extension extendee
-	0,  // [0:90] is the sub-list for field type_name
+	11, // 88: corank.v1.SearchRequest.haystack_columns:type_name -> corank.v1.KeyColumn
+	11, // 89: corank.v1.SearchRequest.needle_columns:type_name -> corank.v1.KeyColumn
+	29, // 90: corank.v1.SearchResponse.positions:type_name -> corank.v1.Array
+	10, // 91: corank.v1.SearchResponse.stats:type_name -> corank.v1.RequestStats
+	92, // [92:92] is the sub-list for method output_type
+	92, // [92:92] is the sub-list for method input_type
+	92, // [92:92] is the sub-list for extension type_name
+	92, // [92:92] is the sub-list for extension extendee
+	0,  // [0:92] is the sub-list for field type_name
 }
 
 func init() { file_corank_v1_operators_proto_init() }

@@ -11,7 +11,7 @@
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
-#include "server/plan/parse/order.h"
+#include "server/plan/parse/columns.h"
 #include "server/plan/parse/sort_parts.h"
 
 namespace corank {
@@ -19,69 +19,6 @@ namespace {
 
 // Upper bound of a response's overhead for each column: tags, lengths, types and counts of three arrays.
 constexpr int64_t kColumnOverheadBytes = 96;
-
-absl::StatusOr<NullOrder> CheckNulls(v1::NullOrder nulls, absl::string_view field) {
-  switch (nulls) {
-    case v1::NULL_ORDER_UNSPECIFIED:
-    case v1::NULL_ORDER_LAST:
-      return NullOrder::kLast;
-    case v1::NULL_ORDER_FIRST:
-      return NullOrder::kFirst;
-    default:
-      return InvalidField(field, absl::StrCat("not a known order of nulls: ", nulls));
-  }
-}
-
-absl::StatusOr<NanOrder> CheckNans(v1::NanOrder nans, absl::string_view field) {
-  switch (nans) {
-    case v1::NAN_ORDER_UNSPECIFIED:
-    case v1::NAN_ORDER_GREATEST:
-      return NanOrder::kGreatest;
-    case v1::NAN_ORDER_BESIDE_NULLS:
-      return NanOrder::kBesideNulls;
-    case v1::NAN_ORDER_AS_NULLS:
-      return NanOrder::kAsNulls;
-    default:
-      return InvalidField(field, absl::StrCat("not a known order of NaNs: ", nans));
-  }
-}
-
-absl::Status CheckValidity(const Operand& validity, Field field, const ColumnSortOperation::Column& column) {
-  if (validity.type != v1::ELEMENT_TYPE_UINT8) {
-    return InvalidField(field.Sub("type"), "must be uint8: a bitmap, one byte for each 8 rows");
-  }
-  if (!validity.has_count || !column.has_rows() || validity.count == ValidityBytes(column.rows())) {
-    return absl::OkStatus();
-  }
-  return InvalidField(field.Sub("count"), absl::StrCat(validity.count, " bytes, but a bitmap of ", column.rows(),
-                                                       " rows has ", ValidityBytes(column.rows())));
-}
-
-absl::StatusOr<ColumnSortOperation::Column> CheckColumn(const v1::KeyColumn& message, const std::string& path,
-                                                        Places& places) {
-  const std::string data_path = path + ".data", offsets_path = path + ".offsets", validity_path = path + ".validity";
-  const Field data{data_path}, offsets{offsets_path}, validity{validity_path};
-  ColumnSortOperation::Column column;
-  CORANK_ASSIGN_OR_RETURN(column.data, CheckArray(message.has_data(), message.data(), data, ArrayUse::kMoved, places));
-  CORANK_ASSIGN_OR_RETURN(column.order, CheckOrder(message.order(), path + ".order"));
-  CORANK_ASSIGN_OR_RETURN(column.nulls, CheckNulls(message.nulls(), path + ".nulls"));
-  CORANK_ASSIGN_OR_RETURN(column.nans, CheckNans(message.nans(), path + ".nans"));
-  if (message.has_offsets()) {
-    CORANK_ASSIGN_OR_RETURN(column.offsets, CheckArray(true, message.offsets(), offsets, ArrayUse::kInt64, places));
-    if (column.data.type != v1::ELEMENT_TYPE_UINT8) {
-      return InvalidField(data.Sub("type"), "must be uint8 with offsets: the bytes of the strings");
-    }
-    if (!column.offsets->is_pending) {
-      CORANK_RETURN_IF_ERROR(
-          CheckRisingOffsets(Int64View(*column.offsets), offsets_path, KnownCount(column.data), "strings", "bytes"));
-    }
-  }
-  if (message.has_validity()) {
-    CORANK_ASSIGN_OR_RETURN(column.validity, CheckArray(true, message.validity(), validity, ArrayUse::kMoved, places));
-    CORANK_RETURN_IF_ERROR(CheckValidity(*column.validity, validity, column));
-  }
-  return column;
-}
 
 absl::Status CheckValueCount(const Operand& values, const ColumnSortOperation::Spec& spec) {
   if (values.count == spec.rows() || !values.has_count || !spec.has_rows()) return absl::OkStatus();
@@ -152,24 +89,13 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
                                                               Places& places) {
   constexpr absl::string_view kColumns = "key_columns";
   if (request.has_keys()) return InvalidField(kColumns, "cannot be combined with keys");
-  if (request.key_columns_size() > kMaxKeyColumns) {
-    return InvalidField(kColumns,
-                        absl::StrCat("must have 1 to ", kMaxKeyColumns, " columns, not ", request.key_columns_size()));
-  }
   if (request.order() != v1::SORT_ORDER_UNSPECIFIED) {
     return InvalidField("order", "cannot be combined with key_columns, which have their own");
   }
   if (request.has_segment_offsets()) return InvalidField("segment_offsets", "cannot be combined with key_columns");
   ColumnSortOperation::Spec spec;
-  for (int i = 0; i < request.key_columns_size(); ++i) {
-    const std::string path = absl::StrCat(kColumns, "[", i, "]");
-    CORANK_ASSIGN_OR_RETURN(ColumnSortOperation::Column column, CheckColumn(request.key_columns(i), path, places));
-    if (i > 0 && column.has_rows() && spec.has_rows() && column.rows() != spec.rows()) {
-      return InvalidField(path + (column.offsets ? ".offsets.count" : ".data.count"),
-                          absl::StrCat(column.rows(), " rows, but key_columns[0] has ", spec.rows()));
-    }
-    spec.columns.push_back(std::move(column));
-  }
+  CORANK_ASSIGN_OR_RETURN(std::vector<InputColumn> columns, CheckColumns(request.key_columns(), kColumns, places));
+  for (InputColumn& column : columns) spec.columns.push_back({std::move(column)});
   CORANK_ASSIGN_OR_RETURN(spec.algorithm, CheckSortAlgorithm(request.algorithm()));
   if (request.has_run_offsets()) {
     CORANK_ASSIGN_OR_RETURN(spec.run_offsets, CheckRuns(request, spec, places));

@@ -10,25 +10,6 @@
 
 namespace corank {
 
-KeyColumn ColumnSortOperation::KeyColumnOf(const Column& column) {
-  KeyColumn made;
-  made.order = column.order;
-  made.nulls = column.nulls;
-  made.nans = column.nans;
-  if (column.offsets) {
-    made.kind = ColumnKind::kStrings;
-    made.data_bytes = column.data.size_bytes();
-  } else if (column.data.type == v1::ELEMENT_TYPE_RECORD) {
-    made.kind = ColumnKind::kBytes;
-    made.row_bytes = column.data.element_bytes;
-  } else {
-    made.kind = ColumnKind::kNumbers;
-    made.type = KeyTypeOf(column.data.type);
-    made.row_bytes = column.data.element_bytes;
-  }
-  return made;
-}
-
 // The results are, for each column, its data, its offsets (of strings) and its validity (if it has one); then the
 // values, the indices and the ranks.
 ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), columns_(spec_.columns.size()) {

@@ -2,32 +2,22 @@
 #ifndef CORANK_SERVER_RUN_DEVICE_OPS_COLUMN_SORT_H_
 #define CORANK_SERVER_RUN_DEVICE_OPS_COLUMN_SORT_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "server/model/operand.h"
+#include "server/run/device_ops/input_column.h"
 #include "server/run/operation.h"
 
 namespace corank {
 
 class ColumnSortOperation final : public PhasedOperation {
  public:
-  struct Column {
-    Operand data;
-    std::optional<Operand> offsets;  // of variable-length strings
-    std::optional<Operand> validity;
-    Order order = Order::kAscending;
-    NullOrder nulls = NullOrder::kLast;
-    NanOrder nans = NanOrder::kGreatest;
+  struct Column : InputColumn {
     int64_t result_count = 0;  // elements of `data` in the result; an upper bound for strings
     std::shared_ptr<ResultTarget> data_target = nullptr, offsets_target = nullptr, validity_target = nullptr;
-
-    int64_t rows() const { return offsets ? std::max<int64_t>(0, offsets->count - 1) : data.count; }
-    // Whether rows() is known yet.
-    bool has_rows() const { return offsets ? offsets->has_count : data.has_count; }
   };
   struct Spec {
     std::vector<Column> columns;  // 1 to kMaxKeyColumns, all with the same number of rows
@@ -46,8 +36,6 @@ class ColumnSortOperation final : public PhasedOperation {
     bool has_rows() const { return columns.front().has_rows(); }
   };
   explicit ColumnSortOperation(Spec spec);
-  /// How the rows of a column compare, without its addresses.
-  static KeyColumn KeyColumnOf(const Column& column);
 
   Operator op() const override { return Operator::kSort; }
   std::unique_ptr<const ExternalWork> external() const override;

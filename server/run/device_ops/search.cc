@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "server/base/errors.h"
 #include "server/base/status_macros.h"
 
 namespace corank {
@@ -51,6 +53,39 @@ absl::StatusOr<int64_t> SearchOperation::MakeRows(EngineStream& stream, int64_t 
 absl::Status SearchOperation::FaultStatus(const OperatorReport& report) const {
   if (report.fault != OperatorReport::Fault::kUnsorted) return UnexpectedFault(report);
   return NotSorted("haystack", report.index, spec_.order);
+}
+
+ColumnSearchOperation::ColumnSearchOperation(Spec spec)
+    : spec_(std::move(spec)), haystack_(spec_.haystack.size()), needles_(spec_.needles.size()) {
+  args_.haystack = haystack_.data();
+  args_.needles = needles_.data();
+  args_.column_count = static_cast<int32_t>(haystack_.size());
+  args_.bound = spec_.bound;
+  args_.haystack_count = spec_.haystack.front().rows();
+  args_.needle_count = spec_.needles.front().rows();
+  args_.check_sorted = spec_.check_sorted;
+  AddInputs(spec_.haystack, haystack_);
+  AddInputs(spec_.needles, needles_);
+  const int index_bytes = IndexBytes(args_.haystack_count);
+  AddResult({ResultRole::kPositions, IndexType(index_bytes), index_bytes, args_.needle_count, spec_.target},
+            &args_.positions_out);
+}
+
+void ColumnSearchOperation::AddInputs(const std::vector<InputColumn>& from, std::vector<KeyColumn>& columns) {
+  for (size_t i = 0; i < from.size(); ++i) {
+    columns[i] = KeyColumnOf(from[i]);
+    AddInput(from[i].data, &columns[i].data);
+    AddInput(from[i].offsets, &columns[i].offsets);
+    AddInput(from[i].validity, &columns[i].validity);
+  }
+}
+
+absl::Status ColumnSearchOperation::FaultStatus(const OperatorReport& report) const {
+  if (report.fault != OperatorReport::Fault::kUnsorted) return UnexpectedFault(report);
+  return FieldError(
+      v1::ERROR_REASON_KEYS_NOT_SORTED, "haystack_columns",
+      absl::StrCat("not sorted by its columns: row ", report.index, " comes before row ", report.index - 1),
+      {{"index", absl::StrCat(report.index)}});
 }
 
 }  // namespace corank

@@ -1,11 +1,13 @@
-// Search: the position of each needle in a sorted haystack.
+// Search: the position of each needle in a sorted haystack, or of each row of needles in a sorted table.
 #ifndef CORANK_SERVER_RUN_DEVICE_OPS_SEARCH_H_
 #define CORANK_SERVER_RUN_DEVICE_OPS_SEARCH_H_
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "server/model/operand.h"
+#include "server/run/device_ops/input_column.h"
 #include "server/run/rows_in_turn.h"
 
 namespace corank {
@@ -38,6 +40,33 @@ class SearchOperation final : public RowsInTurn {
   Operand haystack_{spec_.haystack};
   SearchArgs args_;
   int64_t found_ = 0;  // needles in the pieces so far
+};
+
+/// Search by key columns.
+class ColumnSearchOperation final : public PhasedOperation {
+ public:
+  struct Spec {
+    std::vector<InputColumn> haystack;  // 1 to kMaxKeyColumns, all with the same number of rows
+    std::vector<InputColumn> needles;   // the same, with the types and options of the haystack
+    SearchBound bound = SearchBound::kLower;
+    bool check_sorted = true;
+    std::shared_ptr<ResultTarget> target = nullptr;
+  };
+  explicit ColumnSearchOperation(Spec spec);
+
+  Operator op() const override { return Operator::kSearch; }
+  int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(args_); }
+  absl::Status Run(EngineStream& stream, OperatorReport* report) override {
+    return stream.SearchColumns(args_, report);
+  }
+  absl::Status FaultStatus(const OperatorReport& report) const override;
+
+ private:
+  void AddInputs(const std::vector<InputColumn>& from, std::vector<KeyColumn>& columns);
+
+  const Spec spec_;
+  std::vector<KeyColumn> haystack_, needles_;
+  ColumnSearchArgs args_;
 };
 
 }  // namespace corank

@@ -298,8 +298,7 @@ pub struct KeyColumn {
     /// offsets\[i+1\]). The first offset is 0, the last one is the number of bytes, and offsets never decrease.
     #[prost(message, optional, tag = "2")]
     pub offsets: ::core::option::Option<Array>,
-    /// The direction in this column. Default: ascending. Descending order reverses the comparison: longer strings come
-    /// before their prefix.
+    /// The direction in this column. Default: ascending. In descending order, longer strings come before their prefix.
     #[prost(enumeration = "SortOrder", tag = "3")]
     pub order: i32,
     /// The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`. With a `limit`
@@ -318,8 +317,8 @@ pub struct KeyColumn {
     /// The end of the order at which null rows lie. Default: last.
     #[prost(enumeration = "NullOrder", tag = "7")]
     pub nulls: i32,
-    /// The place of NaNs. It can depend on `nulls`, even without `validity`: with NAN_ORDER_AS_NULLS, for instance, NaNs
-    /// lie where nulls would. It has no effect unless rows are floating-point numbers. Default: greater than all numbers.
+    /// The place of NaNs, if rows are floating-point numbers. It can depend on `nulls`, even without `validity`: with
+    /// NAN_ORDER_AS_NULLS, NaNs lie where nulls would. Default: greater than all numbers.
     #[prost(enumeration = "NanOrder", tag = "8")]
     pub nans: i32,
     /// The destination of the sorted validity. Default: inline. Not allowed without `validity`.
@@ -414,8 +413,7 @@ pub struct SortResponse {
     /// Time and memory that the request took.
     #[prost(message, optional, tag = "5")]
     pub stats: ::core::option::Option<RequestStats>,
-    /// The sorted columns, one for each of the request's `key_columns`. Empty with SORT_OUTPUT_INDICES and
-    /// SORT_OUTPUT_RANKS.
+    /// The sorted columns, one for each of the request's. Empty with SORT_OUTPUT_INDICES and SORT_OUTPUT_RANKS.
     #[prost(message, repeated, tag = "6")]
     pub key_columns: ::prost::alloc::vec::Vec<SortedColumn>,
     /// The dense ranks, UINT32 or UINT64. Unset unless `output` asks for them.
@@ -558,8 +556,7 @@ pub struct GatherIntervalsRequest {
     /// The array to copy from, of any type including records. Required.
     #[prost(message, optional, tag = "1")]
     pub source: ::core::option::Option<Array>,
-    /// INT64, one for each interval, in elements. Each interval must lie inside the source. So must an empty one: its
-    /// offset is 0 to the number of elements. Required.
+    /// As MoveIntervalsRequest.source_offsets. Required.
     #[prost(message, optional, tag = "2")]
     pub source_offsets: ::core::option::Option<Array>,
     /// INT64, one for each interval, in elements, 0 or more. Their sum is the length of the result. Required.
@@ -589,8 +586,7 @@ pub struct ScatterIntervalsRequest {
     /// The array to copy from, of any type including records. Its length is the sum of the counts. Required.
     #[prost(message, optional, tag = "1")]
     pub source: ::core::option::Option<Array>,
-    /// INT64, one for each interval, in elements. Each interval must lie inside the destination. So must an empty one: its
-    /// offset is 0 to the number of elements. Required.
+    /// As MoveIntervalsRequest.destination_offsets. Required.
     #[prost(message, optional, tag = "2")]
     pub destination_offsets: ::core::option::Option<Array>,
     /// INT64, one for each interval, in elements, 0 or more. Required.
@@ -662,19 +658,19 @@ pub struct LoadBalanceResponse {
     #[prost(message, optional, tag = "3")]
     pub stats: ::core::option::Option<RequestStats>,
 }
-/// Finds the position of each needle in a sorted array.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+/// Finds the position of each needle in a sorted array, or of each row of needles in a sorted table.
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SearchRequest {
-    /// The array to search, sorted in the direction of `order`. Required.
+    /// The array to search, sorted in the direction of `order`. Required, and not allowed with columns.
     #[prost(message, optional, tag = "1")]
     pub haystack: ::core::option::Option<Array>,
-    /// The needles, of the type of the haystack, in any order. Required.
+    /// The needles, of the type of the haystack, in any order. Required, and not allowed with columns.
     #[prost(message, optional, tag = "2")]
     pub needles: ::core::option::Option<Array>,
     /// The position to return when keys equal the needle. Default: the lower bound.
     #[prost(enumeration = "SearchBound", tag = "3")]
     pub bound: i32,
-    /// The direction of the haystack. Default: ascending.
+    /// The direction of the haystack. Default: ascending. Not allowed with columns, which have their own.
     #[prost(enumeration = "SortOrder", tag = "4")]
     pub order: i32,
     /// Skips the check that the haystack is sorted. If it is not, each position is some number from 0 to the length of the
@@ -687,6 +683,13 @@ pub struct SearchRequest {
     /// Options of the request.
     #[prost(message, optional, tag = "7")]
     pub options: ::core::option::Option<RequestOptions>,
+    /// A sorted table instead of `haystack`: as SortRequest.key_columns, but without destinations.
+    #[prost(message, repeated, tag = "8")]
+    pub haystack_columns: ::prost::alloc::vec::Vec<KeyColumn>,
+    /// Instead of `needles`: rows in any order, of as many columns as the haystack has, and of their types. Order, nulls
+    /// and nans are those of the haystack or unset. Either table may have validity.
+    #[prost(message, repeated, tag = "9")]
+    pub needle_columns: ::prost::alloc::vec::Vec<KeyColumn>,
 }
 /// The results of Search.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -847,9 +850,8 @@ pub enum SortOutput {
     /// The sorted keys and the permutation.
     KeysAndIndices = 3,
     /// Only the dense rank of each row, in the order of the input: ranks\[i\] is 1 plus the number of distinct rows that
-    /// come before row i in the sorted order, as in Rank's RANK_METHOD_DENSE. Equal rows have equal ranks, so ranks can be
-    /// the keys of Join, Group, Merge and Search in place of several columns. Needs `key_columns`; not allowed with
-    /// `values` or `limit`.
+    /// come before row i in the sorted order, as in Rank's RANK_METHOD_DENSE. Ranks can be the keys of Join, Group and
+    /// Merge in place of several columns. Needs `key_columns`; not allowed with `values` or `limit`.
     Ranks = 4,
 }
 impl SortOutput {

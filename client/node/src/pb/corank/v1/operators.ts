@@ -93,9 +93,8 @@ export enum SortOutput {
   SORT_OUTPUT_KEYS_AND_INDICES = 3,
   /**
    * SORT_OUTPUT_RANKS - Only the dense rank of each row, in the order of the input: ranks[i] is 1 plus the number of distinct rows that
-   * come before row i in the sorted order, as in Rank's RANK_METHOD_DENSE. Equal rows have equal ranks, so ranks can be
-   * the keys of Join, Group, Merge and Search in place of several columns. Needs `key_columns`; not allowed with
-   * `values` or `limit`.
+   * come before row i in the sorted order, as in Rank's RANK_METHOD_DENSE. Ranks can be the keys of Join, Group and
+   * Merge in place of several columns. Needs `key_columns`; not allowed with `values` or `limit`.
    */
   SORT_OUTPUT_RANKS = 4,
 }
@@ -233,10 +232,7 @@ export interface KeyColumn {
   offsets?:
     | Array
     | undefined;
-  /**
-   * The direction in this column. Default: ascending. Descending order reverses the comparison: longer strings come
-   * before their prefix.
-   */
+  /** The direction in this column. Default: ascending. In descending order, longer strings come before their prefix. */
   order: SortOrder;
   /**
    * The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`. With a `limit`
@@ -261,8 +257,8 @@ export interface KeyColumn {
   /** The end of the order at which null rows lie. Default: last. */
   nulls: NullOrder;
   /**
-   * The place of NaNs. It can depend on `nulls`, even without `validity`: with NAN_ORDER_AS_NULLS, for instance, NaNs
-   * lie where nulls would. It has no effect unless rows are floating-point numbers. Default: greater than all numbers.
+   * The place of NaNs, if rows are floating-point numbers. It can depend on `nulls`, even without `validity`: with
+   * NAN_ORDER_AS_NULLS, NaNs lie where nulls would. Default: greater than all numbers.
    */
   nans: NanOrder;
   /** The destination of the sorted validity. Default: inline. Not allowed without `validity`. */
@@ -380,10 +376,7 @@ export interface SortResponse {
   stats:
     | RequestStats
     | undefined;
-  /**
-   * The sorted columns, one for each of the request's `key_columns`. Empty with SORT_OUTPUT_INDICES and
-   * SORT_OUTPUT_RANKS.
-   */
+  /** The sorted columns, one for each of the request's. Empty with SORT_OUTPUT_INDICES and SORT_OUTPUT_RANKS. */
   keyColumns: SortedColumn[];
   /** The dense ranks, UINT32 or UINT64. Unset unless `output` asks for them. */
   ranks?: Array | undefined;
@@ -532,10 +525,7 @@ export interface GatherIntervalsRequest {
   source:
     | Array
     | undefined;
-  /**
-   * INT64, one for each interval, in elements. Each interval must lie inside the source. So must an empty one: its
-   * offset is 0 to the number of elements. Required.
-   */
+  /** As MoveIntervalsRequest.source_offsets. Required. */
   sourceOffsets:
     | Array
     | undefined;
@@ -570,10 +560,7 @@ export interface ScatterIntervalsRequest {
   source:
     | Array
     | undefined;
-  /**
-   * INT64, one for each interval, in elements. Each interval must lie inside the destination. So must an empty one: its
-   * offset is 0 to the number of elements. Required.
-   */
+  /** As MoveIntervalsRequest.destination_offsets. Required. */
   destinationOffsets:
     | Array
     | undefined;
@@ -644,19 +631,19 @@ export interface LoadBalanceResponse {
   stats: RequestStats | undefined;
 }
 
-/** Finds the position of each needle in a sorted array. */
+/** Finds the position of each needle in a sorted array, or of each row of needles in a sorted table. */
 export interface SearchRequest {
-  /** The array to search, sorted in the direction of `order`. Required. */
+  /** The array to search, sorted in the direction of `order`. Required, and not allowed with columns. */
   haystack:
     | Array
     | undefined;
-  /** The needles, of the type of the haystack, in any order. Required. */
+  /** The needles, of the type of the haystack, in any order. Required, and not allowed with columns. */
   needles:
     | Array
     | undefined;
   /** The position to return when keys equal the needle. Default: the lower bound. */
   bound: SearchBound;
-  /** The direction of the haystack. Default: ascending. */
+  /** The direction of the haystack. Default: ascending. Not allowed with columns, which have their own. */
   order: SortOrder;
   /**
    * Skips the check that the haystack is sorted. If it is not, each position is some number from 0 to the length of the
@@ -668,7 +655,16 @@ export interface SearchRequest {
     | Destination
     | undefined;
   /** Options of the request. */
-  options: RequestOptions | undefined;
+  options:
+    | RequestOptions
+    | undefined;
+  /** A sorted table instead of `haystack`: as SortRequest.key_columns, but without destinations. */
+  haystackColumns: KeyColumn[];
+  /**
+   * Instead of `needles`: rows in any order, of as many columns as the haystack has, and of their types. Order, nulls
+   * and nans are those of the haystack or unset. Either table may have validity.
+   */
+  needleColumns: KeyColumn[];
 }
 
 /** The results of Search. */
@@ -2882,6 +2878,8 @@ function createBaseSearchRequest(): SearchRequest {
     assumeSorted: false,
     destination: undefined,
     options: undefined,
+    haystackColumns: [],
+    needleColumns: [],
   };
 }
 
@@ -2907,6 +2905,12 @@ export const SearchRequest: MessageFns<SearchRequest> = {
     }
     if (message.options !== undefined) {
       RequestOptions.encode(message.options, writer.uint32(58).fork()).join();
+    }
+    for (const v of message.haystackColumns) {
+      KeyColumn.encode(v!, writer.uint32(66).fork()).join();
+    }
+    for (const v of message.needleColumns) {
+      KeyColumn.encode(v!, writer.uint32(74).fork()).join();
     }
     return writer;
   },
@@ -2980,6 +2984,22 @@ export const SearchRequest: MessageFns<SearchRequest> = {
             message.options = RequestOptions.decode(reader, reader.uint32());
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.haystackColumns.push(KeyColumn.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.needleColumns.push(KeyColumn.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -3012,6 +3032,8 @@ export const SearchRequest: MessageFns<SearchRequest> = {
     message.options = (object.options !== undefined && object.options !== null)
       ? RequestOptions.fromPartial(object.options)
       : undefined;
+    message.haystackColumns = object.haystackColumns?.map((e) => KeyColumn.fromPartial(e)) || [];
+    message.needleColumns = object.needleColumns?.map((e) => KeyColumn.fromPartial(e)) || [];
     return message;
   },
 };

@@ -1,0 +1,98 @@
+#include "server/plan/parse/columns.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/errors.h"
+#include "server/base/status_macros.h"
+#include "server/plan/parse/arrays.h"
+#include "server/plan/parse/order.h"
+
+namespace corank {
+namespace {
+
+absl::StatusOr<NullOrder> CheckNulls(v1::NullOrder nulls, absl::string_view field) {
+  switch (nulls) {
+    case v1::NULL_ORDER_UNSPECIFIED:
+    case v1::NULL_ORDER_LAST:
+      return NullOrder::kLast;
+    case v1::NULL_ORDER_FIRST:
+      return NullOrder::kFirst;
+    default:
+      return InvalidField(field, absl::StrCat("not a known order of nulls: ", nulls));
+  }
+}
+
+absl::StatusOr<NanOrder> CheckNans(v1::NanOrder nans, absl::string_view field) {
+  switch (nans) {
+    case v1::NAN_ORDER_UNSPECIFIED:
+    case v1::NAN_ORDER_GREATEST:
+      return NanOrder::kGreatest;
+    case v1::NAN_ORDER_BESIDE_NULLS:
+      return NanOrder::kBesideNulls;
+    case v1::NAN_ORDER_AS_NULLS:
+      return NanOrder::kAsNulls;
+    default:
+      return InvalidField(field, absl::StrCat("not a known order of NaNs: ", nans));
+  }
+}
+
+absl::Status CheckValidity(const Operand& validity, Field field, const InputColumn& column) {
+  if (validity.type != v1::ELEMENT_TYPE_UINT8) {
+    return InvalidField(field.Sub("type"), "must be uint8: a bitmap, one byte for each 8 rows");
+  }
+  if (!validity.has_count || !column.has_rows() || validity.count == ValidityBytes(column.rows())) {
+    return absl::OkStatus();
+  }
+  return InvalidField(field.Sub("count"), absl::StrCat(validity.count, " bytes, but a bitmap of ", column.rows(),
+                                                       " rows has ", ValidityBytes(column.rows())));
+}
+
+absl::StatusOr<InputColumn> CheckColumn(const v1::KeyColumn& message, const std::string& path, Places& places) {
+  const std::string data_path = path + ".data", offsets_path = path + ".offsets", validity_path = path + ".validity";
+  const Field data{data_path}, offsets{offsets_path}, validity{validity_path};
+  InputColumn column;
+  CORANK_ASSIGN_OR_RETURN(column.data, CheckArray(message.has_data(), message.data(), data, ArrayUse::kMoved, places));
+  CORANK_ASSIGN_OR_RETURN(column.order, CheckOrder(message.order(), path + ".order"));
+  CORANK_ASSIGN_OR_RETURN(column.nulls, CheckNulls(message.nulls(), path + ".nulls"));
+  CORANK_ASSIGN_OR_RETURN(column.nans, CheckNans(message.nans(), path + ".nans"));
+  if (message.has_offsets()) {
+    CORANK_ASSIGN_OR_RETURN(column.offsets, CheckArray(true, message.offsets(), offsets, ArrayUse::kInt64, places));
+    if (column.data.type != v1::ELEMENT_TYPE_UINT8) {
+      return InvalidField(data.Sub("type"), "must be uint8 with offsets: the bytes of the strings");
+    }
+    if (!column.offsets->is_pending) {
+      CORANK_RETURN_IF_ERROR(
+          CheckRisingOffsets(Int64View(*column.offsets), offsets_path, KnownCount(column.data), "strings", "bytes"));
+    }
+  }
+  if (message.has_validity()) {
+    CORANK_ASSIGN_OR_RETURN(column.validity, CheckArray(true, message.validity(), validity, ArrayUse::kMoved, places));
+    CORANK_RETURN_IF_ERROR(CheckValidity(*column.validity, validity, column));
+  }
+  return column;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<InputColumn>> CheckColumns(const KeyColumns& messages, absl::string_view name,
+                                                      Places& places) {
+  if (messages.size() > kMaxKeyColumns) {
+    return InvalidField(name, absl::StrCat("must have 1 to ", kMaxKeyColumns, " columns, not ", messages.size()));
+  }
+  std::vector<InputColumn> columns;
+  for (int i = 0; i < messages.size(); ++i) {
+    const std::string path = absl::StrCat(name, "[", i, "]");
+    CORANK_ASSIGN_OR_RETURN(InputColumn column, CheckColumn(messages[i], path, places));
+    if (i > 0 && column.has_rows() && columns[0].has_rows() && column.rows() != columns[0].rows()) {
+      return InvalidField(path + (column.offsets ? ".offsets.count" : ".data.count"),
+                          absl::StrCat(column.rows(), " rows, but ", name, "[0] has ", columns[0].rows()));
+    }
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+}  // namespace corank
