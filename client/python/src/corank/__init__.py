@@ -107,6 +107,7 @@ __all__ = [
     "run_length_encode",
     "scatter",
     "search",
+    "search_columns",
     "select",
     "share",
     "sort",
@@ -155,6 +156,7 @@ gather = _default.gather
 scatter = _default.scatter
 load_balance = _default.load_balance
 search = _default.search
+search_columns = _default.search_columns
 group = _default.group
 unique = _default.unique
 run_length_encode = _default.run_length_encode

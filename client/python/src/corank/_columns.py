@@ -113,7 +113,7 @@ class Order(NamedTuple):
     nan: Any = "greatest"
 
 
-def _of_each(option: str, given: Any, columns: int) -> list[Any]:
+def _of_each(field: str, option: str, given: Any, columns: int) -> list[Any]:
     """An option of each column.
 
     Raises:
@@ -121,8 +121,33 @@ def _of_each(option: str, given: Any, columns: int) -> list[Any]:
     """
     each = list(given) if isinstance(given, (list, tuple, np.ndarray)) else [given] * columns
     if len(each) != columns:
-        raise InvalidArgument(f"{option}: {len(each)} for {columns} columns", field="key_columns")
+        raise InvalidArgument(f"{option}: {len(each)} for {columns} columns", field=field)
     return each
+
+
+def columns_of(field: str, columns: Sequence[KeyColumn], order: Order, limit: int | None) -> list[Column]:
+    """The columns of a request's field.
+
+    Raises:
+        TypeError: a column has no order that corank knows.
+        InvalidArgument: there are no columns, or not as many directions or places of nulls.
+    """
+    refuse("columns", columns)
+    if len(columns) == 0:
+        raise InvalidArgument("columns: at least one is needed", field=field)
+
+    def each_of(option: str, given: Any) -> list[Any]:
+        return _of_each(field, option, given, len(columns))
+
+    directions = [flag("descending", each) for each in each_of("descending", order.descending)]
+    nulls = [choice("nulls", each, NULL_ORDERS) for each in each_of("nulls", order.nulls)]
+    nans = [choice("nan", each, NAN_ORDERS) for each in each_of("nan", order.nan)]
+    out = []
+    for at, column in enumerate(columns):
+        direction = operators.SORT_ORDER_DESCENDING if directions[at] else operators.SORT_ORDER_ASCENDING
+        message = operators.KeyColumn(order=direction, nulls=nulls[at], nans=nans[at])
+        out.append(_column(f"{field}[{at}]", column, message, limit))
+    return out
 
 
 def columns_request(
@@ -135,18 +160,8 @@ def columns_request(
         InvalidArgument: there are no columns, or not as many directions or places of nulls.
     """
     limit = None if limit is None else whole("limit", limit)
-    refuse("columns", columns)
-    if len(columns) == 0:
-        raise InvalidArgument("columns: at least one is needed", field="key_columns")
-    directions = [flag("descending", each) for each in _of_each("descending", order.descending, len(columns))]
-    nulls = [choice("nulls", each, NULL_ORDERS) for each in _of_each("nulls", order.nulls, len(columns))]
-    nans = [choice("nan", each, NAN_ORDERS) for each in _of_each("nan", order.nan, len(columns))]
-    out = []
-    for at, column in enumerate(columns):
-        direction = operators.SORT_ORDER_DESCENDING if directions[at] else operators.SORT_ORDER_ASCENDING
-        message = operators.KeyColumn(order=direction, nulls=nulls[at], nans=nans[at])
-        out.append(_column(f"key_columns[{at}]", column, message, limit))
-    return operators.SortRequest(algorithm=algorithm, limit=limit), out
+    found = columns_of("key_columns", columns, order, limit)
+    return operators.SortRequest(algorithm=algorithm, limit=limit), found
 
 
 def runs_part(runs: Any) -> list[OutgoingArray]:
@@ -190,7 +205,7 @@ def _column(path: str, given: KeyColumn, message: operators.KeyColumn, limit: in
         outputs.append(
             Output(f"{path}.validity", message, "validity_destination", np.dtype(np.uint8), (count + 7) // 8)
         )
-    whole_part = OutgoingMessage("key_columns", message, parts)
+    whole_part = OutgoingMessage(path.partition("[")[0], message, parts)
     return Column(whole_part, outputs, rows, strings, is_shifted, text, null_form)
 
 
@@ -214,7 +229,7 @@ def _arrow_column(path: str, given: Any, message: operators.KeyColumn, limit: in
         parts.append(conversion.outgoing("validity", found.validity, bitmap))
         validity = Output(f"{path}.validity", message, "validity_destination", np.dtype(np.uint8), (count + 7) // 8)
         outputs.append(validity)
-    whole_part = OutgoingMessage("key_columns", message, parts)
+    whole_part = OutgoingMessage(path.partition("[")[0], message, parts)
     return Column(whole_part, outputs, rows, None, False, None, None, found)
 
 

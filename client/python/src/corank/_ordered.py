@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SortAlgorithm = Literal["auto", "mergesort", "radix", "odd-even-mergesort"]
 MergeAlgorithm = Literal["auto", "merge-path", "basic", "tiled", "circular-buffer"]
-_SIDES = {"left": operators.SEARCH_BOUND_LOWER, "right": operators.SEARCH_BOUND_UPPER}
+SIDES = {"left": operators.SEARCH_BOUND_LOWER, "right": operators.SEARCH_BOUND_UPPER}
 
 
 def _order(descending: bool) -> Any:
@@ -476,7 +476,7 @@ class OrderedOperators(Operators[A]):
             each.part for each in of_one_order([("haystack", haystack, dtype), ("needles", needles, dtype)])
         )
         request = operators.SearchRequest(
-            bound=choice("side", side, _SIDES), order=_order(descending), assume_sorted=assume_sorted
+            bound=choice("side", side, SIDES), order=_order(descending), assume_sorted=assume_sorted
         )
         count, most = needle_part.length, needle_part.most
         positions = indices_output("positions", request, "destination", count, sorted_part.most, index_dtype, most)

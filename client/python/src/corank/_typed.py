@@ -11,6 +11,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from corank._column_ranks import ColumnRankOperators
+from corank._column_search import ColumnSearchOperators
 from corank._groups import GroupOperators
 from corank._intervals import IntervalOperators
 from corank._join import JoinOperators
@@ -24,6 +25,7 @@ from corank._sorted_columns import ColumnOperators
 class ArrayOperators(
     OrderedOperators[NDArray[Any]],
     ColumnRankOperators[NDArray[Any]],
+    ColumnSearchOperators[NDArray[Any]],
     ColumnOperators[NDArray[Any]],
     GroupOperators[NDArray[Any]],
     SetOperators[NDArray[Any]],
@@ -38,6 +40,7 @@ class ArrayOperators(
 class PendingOperators(
     OrderedOperators[Any],
     ColumnRankOperators[Any],
+    ColumnSearchOperators[Any],
     GroupOperators[Any],
     SetOperators[Any],
     JoinOperators[Any],

@@ -70,6 +70,13 @@ class SearchOptions(ChainOptions, total=False):
     assume_sorted: bool
     dtype: DTypeLike | None
 
+class ColumnSearchOptions(ChainOptions, total=False):
+    side: Literal["left", "right"]
+    descending: bool | Sequence[bool]
+    nulls: NullOrder | Sequence[NullOrder]
+    nan: NanOrder | Sequence[NanOrder]
+    assume_sorted: bool
+
 class CountOptions(ChainOptions, total=False):
     index_dtype: DTypeLike | None
 
@@ -617,6 +624,60 @@ class ArrayOperators(Operators[NDArray[Any]]):
         out: None = None,
         keep: str | Sequence[str],
         **options: Unpack[SearchOptions],
+    ) -> StoredArray: ...
+    @overload
+    def search_columns(
+        self,
+        haystack: Sequence[KeyColumn],
+        needles: Sequence[KeyColumn],
+        *,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ColumnSearchOptions],
+    ) -> NDArray[np.intp]: ...
+    @overload
+    def search_columns(
+        self,
+        haystack: Sequence[KeyColumn],
+        needles: Sequence[KeyColumn],
+        *,
+        index_dtype: type[I],
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ColumnSearchOptions],
+    ) -> NDArray[I]: ...
+    @overload
+    def search_columns(
+        self,
+        haystack: Sequence[KeyColumn],
+        needles: Sequence[KeyColumn],
+        *,
+        index_dtype: DTypeLike | None,
+        out: None = None,
+        keep: None = None,
+        **options: Unpack[ColumnSearchOptions],
+    ) -> NDArray[Any]: ...
+    @overload
+    def search_columns(
+        self,
+        haystack: Sequence[KeyColumn],
+        needles: Sequence[KeyColumn],
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: T,
+        keep: None = None,
+        **options: Unpack[ColumnSearchOptions],
+    ) -> T: ...
+    @overload
+    def search_columns(
+        self,
+        haystack: Sequence[KeyColumn],
+        needles: Sequence[KeyColumn],
+        *,
+        index_dtype: DTypeLike | None = ...,
+        out: None = None,
+        keep: str | Sequence[str],
+        **options: Unpack[ColumnSearchOptions],
     ) -> StoredArray: ...
     @overload
     def expand(
@@ -1895,6 +1956,20 @@ class PendingOperators(Operators[Pending]):
         descending: bool = False,
         assume_sorted: bool = False,
         dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike | None = ...,
+        out: Any = None,
+        keep: str | Sequence[str] | None = None,
+    ) -> Pending: ...
+    def search_columns(
+        self,
+        haystack: Sequence[KeyColumn],
+        needles: Sequence[KeyColumn],
+        *,
+        side: Literal["left", "right"] = ...,
+        descending: bool | Sequence[bool] = False,
+        nulls: NullOrder | Sequence[NullOrder] = ...,
+        nan: NanOrder | Sequence[NanOrder] = ...,
+        assume_sorted: bool = False,
         index_dtype: DTypeLike | None = ...,
         out: Any = None,
         keep: str | Sequence[str] | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from corank._column_ranks import ColumnRankOperators
+from corank._column_search import ColumnSearchOperators
 from corank._groups import GroupOperators
 from corank._intervals import IntervalOperators
 from corank._join import JoinOperators
@@ -18,6 +19,7 @@ from corank._sorted_columns import ColumnOperators
 class AsyncOperators(
     OrderedOperators[Any],
     ColumnRankOperators[Any],
+    ColumnSearchOperators[Any],
     ColumnOperators[Any],
     GroupOperators[Any],
     SetOperators[Any],
