@@ -1,4 +1,4 @@
-//! Sorts and ranks of rows by several columns.
+//! Sorts, ranks and searches of rows by several columns.
 
 use crate::{
     array::{Array, FromArray, Input, Positions},
@@ -160,6 +160,13 @@ impl Client {
     pub fn rank_columns<'a>(&'a self, columns: Vec<Column<'a>>) -> Request<'a, Positions> {
         Request::new(self, sorting_columns(columns, SortOutput::Ranks))
     }
+
+    /// Where rows belong in a table that is sorted as by `sort_columns`: the first row that does not come before the
+    /// needle. Needles are as many columns of the same types, with rows in any order; their order is that of the
+    /// haystack, so leave it unset or repeat it.
+    pub fn search_columns<'a>(&'a self, haystack: Vec<Column<'a>>, needles: Vec<Column<'a>>) -> Request<'a, Positions> {
+        Request::new(self, searching_columns(haystack, needles))
+    }
 }
 
 impl<'a> Request<'a, SortedColumns> {
@@ -174,6 +181,37 @@ impl<'a> Request<'a, SortedColumns> {
     }
 }
 
+/// Adds the arrays of a column, whose parts have these names.
+fn add_column<'a>(task: &mut Task<'a>, part: impl Fn(&str) -> String, column: Column<'a>) -> Result<()> {
+    let data = part("data");
+    task.input(&data, checked(&data, column.data)?);
+    if let Some(array) = column.offsets {
+        task.input(&part("offsets"), array);
+    }
+    if let Some(array) = column.validity {
+        task.input(&part("validity"), array);
+    }
+    Ok(())
+}
+
+fn searching_columns<'a>(haystack: Vec<Column<'a>>, needles: Vec<Column<'a>>) -> Result<Task<'a>> {
+    let mut task = Task::new(Method::Search);
+    let rows_of = |field: &str, columns: &[Column<'_>]| {
+        columns.first().map(Column::rows).ok_or_else(|| Error::invalid(field, "at least one is needed"))
+    };
+    let (rows, sought) = (rows_of("haystack_columns", &haystack)?, rows_of("needle_columns", &needles)?);
+    task.positions("positions", sought, rows);
+    for (at, column) in haystack.into_iter().enumerate() {
+        task.arguments.columns.push(column.order);
+        add_column(&mut task, |name| format!("haystack_columns[{at}].{name}"), column)?;
+    }
+    for (at, column) in needles.into_iter().enumerate() {
+        task.arguments.needle_columns.push(column.order);
+        add_column(&mut task, |name| format!("needle_columns[{at}].{name}"), column)?;
+    }
+    Ok(task)
+}
+
 fn sorting_columns(columns: Vec<Column<'_>>, output: SortOutput) -> Result<Task<'_>> {
     let mut task = Task::new(Method::Sort);
     let first = columns.first().ok_or_else(|| Error::invalid("key_columns", "at least one is needed"))?;
@@ -182,25 +220,18 @@ fn sorting_columns(columns: Vec<Column<'_>>, output: SortOutput) -> Result<Task<
     task.arguments.output = output;
     for (at, column) in columns.into_iter().enumerate() {
         let part = |name: &str| format!("key_columns[{at}].{name}");
-        let (data, offsets, validity) = (part("data"), part("offsets"), part("validity"));
-        task.arguments.columns.push(column.order);
-        let array = checked(&data, column.data)?;
         if output == SortOutput::Keys {
-            task.output::<Array<'static>>(&data, kind(&array), array.count);
+            task.output::<Array<'static>>(&part("data"), kind(&column.data), column.data.count);
             if column.offsets.is_some() {
-                task.output::<Vec<i64>>(&offsets, (ElementType::Int64, 0), rows.map(|rows| rows + 1));
+                task.output::<Vec<i64>>(&part("offsets"), (ElementType::Int64, 0), rows.map(|rows| rows + 1));
             }
             if column.validity.is_some() {
-                task.output::<Vec<u8>>(&validity, (ElementType::Uint8, 0), rows.map(|rows| rows.div_ceil(8)));
+                let bytes = rows.map(|rows| rows.div_ceil(8));
+                task.output::<Vec<u8>>(&part("validity"), (ElementType::Uint8, 0), bytes);
             }
         }
-        task.input(&data, array);
-        if let Some(array) = column.offsets {
-            task.input(&offsets, array);
-        }
-        if let Some(array) = column.validity {
-            task.input(&validity, array);
-        }
+        task.arguments.columns.push(column.order);
+        add_column(&mut task, part, column)?;
     }
     match output {
         SortOutput::Indices => task.positions("indices", rows, rows.map(|rows| rows.saturating_sub(1))),

@@ -132,8 +132,9 @@ pub(crate) struct Arguments {
     pub upper: bool,
     pub allow_overlap: bool,
     pub destination_count: Option<i64>,
-    /// Of sorts by columns: the order of each.
+    /// Of sorts and searches by columns: the order of each, and of each column of the needles.
     pub columns: Vec<ColumnOrder>,
+    pub needle_columns: Vec<ColumnOrder>,
     pub group_input: v1::GroupInput,
     pub group_outputs: Vec<v1::GroupOutput>,
     pub set_operation: v1::SetOperation,
@@ -271,19 +272,20 @@ impl<'a> Task<'a> {
         })
     }
 
-    fn columns(&self) -> Vec<v1::KeyColumn> {
+    /// The columns of a field. Defaults stay unset: the server takes the order of needles from the haystack.
+    fn columns(&self, field: &str, orders: &[ColumnOrder]) -> Vec<v1::KeyColumn> {
         let column = |(at, of): (usize, &ColumnOrder)| {
-            let part = |name: &str| format!("key_columns[{at}].{name}");
+            let part = |name: &str| format!("{field}[{at}].{name}");
             v1::KeyColumn {
                 data: self.array(&part("data")),
                 offsets: self.array(&part("offsets")),
-                order: order(of.descending),
+                order: if of.descending { order(true) } else { 0 },
                 data_destination: self.destination(&part("data")),
                 offsets_destination: self.destination(&part("offsets")),
                 validity: self.array(&part("validity")),
-                nulls: if of.nulls_first { v1::NullOrder::First } else { v1::NullOrder::Last }.into(),
+                nulls: if of.nulls_first { v1::NullOrder::First } else { v1::NullOrder::Unspecified }.into(),
                 nans: match of.nans {
-                    NanOrder::Greatest => v1::NanOrder::Greatest,
+                    NanOrder::Greatest => v1::NanOrder::Unspecified,
                     NanOrder::BesideNulls => v1::NanOrder::BesideNulls,
                     NanOrder::AsNulls => v1::NanOrder::AsNulls,
                 }
@@ -291,7 +293,7 @@ impl<'a> Task<'a> {
                 validity_destination: self.destination(&part("validity")),
             }
         };
-        self.arguments.columns.iter().enumerate().map(column).collect()
+        orders.iter().enumerate().map(column).collect()
     }
 
     /// The request.
@@ -311,7 +313,7 @@ impl<'a> Task<'a> {
                 values_destination: self.destination("values"),
                 indices_destination: self.destination("indices"),
                 options,
-                key_columns: self.columns(),
+                key_columns: self.columns("key_columns", &arguments.columns),
                 ranks_destination: self.destination("ranks"),
                 run_offsets: self.array("run_offsets"),
             }),
@@ -375,10 +377,12 @@ impl<'a> Task<'a> {
                 haystack: self.array("haystack"),
                 needles: self.array("needles"),
                 bound: if arguments.upper { v1::SearchBound::Upper } else { v1::SearchBound::Lower }.into(),
-                order: order(arguments.descending),
+                order: if arguments.columns.is_empty() { order(arguments.descending) } else { 0 },
                 assume_sorted: arguments.assume_sorted,
                 destination: self.destination("positions"),
                 options,
+                haystack_columns: self.columns("haystack_columns", &arguments.columns),
+                needle_columns: self.columns("needle_columns", &arguments.needle_columns),
             }),
             Method::Group => Operation::Group(v1::GroupRequest {
                 keys: self.array("keys"),

@@ -126,6 +126,34 @@ impl<'a> Source<'a, '_> {
     }
 }
 
+fn columns_of<'a>(source: &Source<'a, '_>, path: &str, given: &Value) -> Result<Vec<Column<'a>>, Failure> {
+    let mut columns = vec![];
+    for (at, column) in given.as_array().expect("columns").iter().enumerate() {
+        check(column, &["data", "offsets", "validity", "order", "nulls", "nans"]);
+        let part = |name: &str| source.array(&format!("{path}.{at}.{name}"), &column[name]);
+        let mut made = match column.get("offsets") {
+            Some(_) => Column::strings(part("data")?, part("offsets")?),
+            None => Column::new(part("data")?),
+        };
+        if column["order"] == "descending" {
+            made = made.descending();
+        }
+        if column.get("validity").is_some() {
+            made = made.validity(part("validity")?);
+        }
+        if column["nulls"] == "first" {
+            made = made.nulls_first();
+        }
+        made = match column["nans"].as_str() {
+            Some("beside_nulls") => made.nans(NanOrder::BesideNulls),
+            Some("as_nulls") => made.nans(NanOrder::AsNulls),
+            _ => made,
+        };
+        columns.push(made);
+    }
+    Ok(columns)
+}
+
 /// The request of an operator, and the names of its results in the protocol.
 fn request<'a>(
     client: &'a Client,
@@ -156,30 +184,7 @@ fn request<'a>(
         }
         "sort_columns" => {
             check(given, &["columns", "values", "output", "limit", "run_offsets"]);
-            let mut columns = vec![];
-            for (at, column) in given["columns"].as_array().expect("columns").iter().enumerate() {
-                check(column, &["data", "offsets", "validity", "order", "nulls", "nans"]);
-                let part = |name: &str| source.array(&format!("{path}.columns.{at}.{name}"), &column[name]);
-                let mut made = match column.get("offsets") {
-                    Some(_) => Column::strings(part("data")?, part("offsets")?),
-                    None => Column::new(part("data")?),
-                };
-                if column["order"] == "descending" {
-                    made = made.descending();
-                }
-                if column.get("validity").is_some() {
-                    made = made.validity(part("validity")?);
-                }
-                if column["nulls"] == "first" {
-                    made = made.nulls_first();
-                }
-                made = match column["nans"].as_str() {
-                    Some("beside_nulls") => made.nans(NanOrder::BesideNulls),
-                    Some("as_nulls") => made.nans(NanOrder::AsNulls),
-                    _ => made,
-                };
-                columns.push(made);
-            }
+            let columns = columns_of(source, &format!("{path}.columns"), &given["columns"])?;
             let mut request = if given["output"] == "indices" {
                 client.argsort_columns(columns).named()
             } else if given["output"] == "ranks" {
@@ -211,6 +216,11 @@ fn request<'a>(
         "search" => {
             check(given, &["haystack", "needles", "bound", "order", "assume_sorted"]);
             client.search(array("haystack")?, array("needles")?).named()
+        }
+        "search_columns" => {
+            check(given, &["haystack_columns", "needle_columns", "bound", "assume_sorted"]);
+            let table = |name: &str| columns_of(source, &format!("{path}.{name}"), &given[name]);
+            client.search_columns(table("haystack_columns")?, table("needle_columns")?).named()
         }
         "expand" => {
             check(given, &["values", "counts"]);
@@ -567,7 +577,7 @@ fn names(operator: &str, given: &Value) -> Vec<String> {
         "merge" => &["keys", "values"],
         "expand" => &["values"],
         "load_balance" => &["objects", "ranks"],
-        "search" => &["positions"],
+        "search" | "search_columns" => &["positions"],
         "group" => return group_outputs(given).into_iter().map(str::to_owned).collect(),
         "combine_sets" if given["count_only"] == true => &["count"],
         "combine_sets" => &["keys", "values"],
