@@ -142,6 +142,9 @@ TEST_P(CudaSegmentSort, SortsGiantsBetweenOthers) {
   }
   ExpectSorts(Order::kAscending, Distribution::kUniform, 4000, offsets);
   ExpectSorts(Order::kDescending, Distribution::kZipf, 4001, offsets);
+  // Digits that differ in no giant have no pass.
+  ExpectSorts(Order::kAscending, Distribution::kSixteenDistinct, 4002, offsets);
+  ExpectSorts(Order::kDescending, Distribution::kAllEqual, 4003, offsets);
 }
 
 /// More tiles of giants than rows of statuses: rows are reused within a pass.

@@ -1,10 +1,10 @@
 // Sorts giants, the longest segments, by digits: merging would take as many passes and do more work in each.
 //
 // Algorithm: one persistent launch, which ends immediately if there is no giant. It counts the digits of all giants,
-//            then moves keys and payload by one digit after the other (radix_pass.cuh). A tile belongs to one giant and
-//            looks back to tiles of that giant only.
+//            then moves keys and payload by one digit after the other (radix_pass.cuh), but for digits that differ in
+//            no giant. A tile belongs to one giant and looks back to tiles of that giant only.
 // Work: O(n * key bytes).
-// Memory: one read of the keys; one read and one write of keys and payload for each digit.
+// Memory: one read of the keys; one read and one write of keys and payload for each digit that differs.
 // Workspace: one array of keys and payload; counts of about 1300 tiles, 1 KiB each. The giants' digit counts use the
 //            space of the splits that merging would need.
 // Stability: stable.
@@ -42,6 +42,7 @@ struct GiantSegments {
     KeyOrder<Bits, false> order;
     SegmentPlan plan;
     uint32_t* splits;
+    uint32_t* differing_digits;  // a bit for each
     Args radix;
   };
 
@@ -141,7 +142,7 @@ struct GiantSegments {
     flush(giant);
   }
 
-  static __device__ __forceinline__ void MoveByDigit(const Pass& pass, int digit, int giants,
+  static __device__ __forceinline__ void MoveByDigit(const Pass& pass, int digit, int number, int passes, int giants,
                                                      typename Tile::Shared& shared, int* shared_giant) {
     const RadixStatuses& statuses = pass.radix.statuses;
     const int tiles = pass.plan.giant_tiles[giants];
@@ -150,7 +151,7 @@ struct GiantSegments {
       // Tiles are numbered as they begin, so a tile only waits for earlier ones, which are running.
       if (threadIdx.x < 32) {
         int tile = 0;
-        if (threadIdx.x == 0) tile = static_cast<int>(atomicAdd(statuses.d_tickets + digit, 1u));
+        if (threadIdx.x == 0) tile = static_cast<int>(atomicAdd(statuses.d_tickets + number, 1u));
         tile = __shfl_sync(~0u, tile, 0);
         giant = GiantOf(pass.plan, tile, giant, giants);
         if (threadIdx.x == 0) {
@@ -164,11 +165,11 @@ struct GiantSegments {
       if (tile >= tiles) return;
       const LongSegment segment = pass.plan.giants[*shared_giant];
       const int tile_of_giant = tile - pass.plan.giant_tiles[*shared_giant];
-      const LookBack look_back(statuses, digit, tiles, tile, tile_of_giant);
+      const LookBack look_back(statuses, number, tiles, tile, tile_of_giant);
       const auto place_of = [&](int bin, uint32_t before, uint32_t) {
         return segment.begin + BinsOf(pass, segment)[digit * kDigitBins + bin] + before;
       };
-      RunRadixPass<Bits, false, false, Tile>(pass.radix, digit, pass.order, kDigits, kDigitBits * digit,
+      RunRadixPass<Bits, false, false, Tile>(pass.radix, number, pass.order, passes, kDigitBits * digit,
                                              KeysOf(segment, tile_of_giant), look_back, place_of, shared);
       __syncthreads();
     }
@@ -192,18 +193,24 @@ struct GiantSegments {
     grid.sync();
     for (int64_t digit = thread / 32; digit < int64_t{giants} * kDigits; digit += threads / 32) {
       const LongSegment segment = pass.plan.giants[digit / kDigits];
-      ScanBins(BinsOf(pass, segment) + digit % kDigits * kDigitBins,
-               static_cast<uint32_t>(segment.end - segment.begin));
+      const bool differs = ScanBins(BinsOf(pass, segment) + digit % kDigits * kDigitBins,
+                                    static_cast<uint32_t>(segment.end - segment.begin));
+      if (differs && thread % 32 == 0) atomicOr(pass.differing_digits, 1u << digit % kDigits);
     }
+    grid.sync();
+    const uint32_t differing = Max(__ldcg(pass.differing_digits), 1u);
+    const int passes = __popc(differing);
+    int number = 0;
     for (int digit = 0; digit < kDigits; ++digit) {
-      grid.sync();
-      MoveByDigit(pass, digit, giants, shared, shared_giant);
+      if ((differing >> digit & 1) == 0) continue;
+      if (number > 0) grid.sync();
+      MoveByDigit(pass, digit, number++, passes, giants, shared, shared_giant);
     }
   }
 
-  /// The number of words in rows, tickets and counts of finished tiles, which are contiguous.
+  /// The number of words in rows, tickets, counts of finished tiles and differing digits, which are contiguous.
   static CORANK_HOST_DEVICE int64_t ZeroedWords(const RadixStatuses& statuses) {
-    return int64_t{statuses.rows} * kDigitBins + kDigits + int64_t{kDigits} * statuses.groups;
+    return int64_t{statuses.rows} * kDigitBins + kDigits + int64_t{kDigits} * statuses.groups + 1;
   }
 
   /// Carves the workspace. Unless it only sizes, enqueues the sort.
@@ -236,6 +243,7 @@ cudaError_t GiantSegments<Bits, Payload>::Sort(const SegmentPass<Bits>& segments
   if (workspace.IsSizing()) return cudaSuccess;
   statuses.d_tickets = statuses.d_rows + int64_t{statuses.rows} * kDigitBins;
   statuses.d_finished = statuses.d_tickets + kDigits;
+  pass.differing_digits = statuses.d_finished + int64_t{kDigits} * statuses.groups;
 
   pass.order = segments.order;
   pass.plan = segments.plan;
