@@ -206,7 +206,7 @@ void AddSegmentedCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<
   for (const int log2 : {4, 7, 10, 12, 16, 20}) {
     AddSegmented(options, {EqualSegments(options.Count(log2)), /*pairs=*/true}, gpu, cases);
   }
-  for (const int log2 : {4, 10, 16}) {  // one way to sort segments each
+  for (const int log2 : {4, 10, 16, 20}) {  // one way to sort segments each
     for (const Distribution distribution : kAllDistributions) {
       // The adversary works for a single array only.
       if (distribution == Distribution::kUniform || distribution == Distribution::kMergeAdversary) continue;
