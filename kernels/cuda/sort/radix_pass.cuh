@@ -17,16 +17,17 @@ namespace corank::cuda {
 
 struct NoPayload {};
 
-/// The arrays of all passes. Pass p of P writes `last` if P - 1 - p is even, otherwise `near`.
+/// The arrays of all passes. The first one reads `in`. Pass p of P writes `last` if P - 1 - p is even, otherwise
+/// `near`.
 template <typename T>
 struct RadixArrays {
-  const T* in = nullptr;  // of the first pass
+  const T* in = nullptr;
   T* near = nullptr;
   T* last = nullptr;
   bool wanted = true;  // whether the last pass writes anything
 
-  __device__ __forceinline__ const T* Input(int pass, int passes) const {
-    return pass == 0 ? in : (passes - 1 - pass) % 2 == 0 ? near : last;
+  __device__ __forceinline__ const T* Input(bool is_first, int pass, int passes) const {
+    return is_first ? in : (passes - 1 - pass) % 2 == 0 ? near : last;
   }
   __device__ __forceinline__ T* Output(int pass, int passes) const {
     return (passes - 1 - pass) % 2 == 0 ? last : near;
@@ -184,6 +185,7 @@ struct RadixTilePass {
   using HeldPayload = Payload[Tile::kApart ? kItems : 1];
 
   const RadixPassArgs<Bits, Payload>& args;
+  const bool is_first;  // of the passes that are made
   const int pass;
   const KeyOrder<Bits, kFloat>& order;
   const int passes;
@@ -196,7 +198,7 @@ struct RadixTilePass {
   const int first = warp * 32 * kItems + lane;  // of the thread's keys: every 32nd from here on
   const bool is_last_pass = pass == passes - 1;
   const bool is_full = tile.count == Tile::kKeys;
-  const Payload* const payload_in = args.payload.Input(pass, passes);
+  const Payload* const payload_in = args.payload.Input(is_first, pass, passes);
   const bool has_payload_array = Tile::kApart && payload_in != nullptr;  // otherwise: the key's index
 
   /// The keys of a warp are adjacent. Keys past the end have the last digit and are not written.
@@ -204,7 +206,7 @@ struct RadixTilePass {
     if constexpr (Tile::kPacked) {
       LoadPairs<Bits, kFloat, Tile>(args, pass, order, passes, tile.start, first, tile.count, keys);
     } else {
-      const Bits* const keys_in = args.keys.Input(pass, passes) + tile.start + first;
+      const Bits* const keys_in = args.keys.Input(is_first, pass, passes) + tile.start + first;
       if (is_full) {
 #pragma unroll
         for (int i = 0; i < kItems; ++i) keys[i] = __ldcs(keys_in + 32 * i);
@@ -236,7 +238,7 @@ struct RadixTilePass {
         if (in.IsWhole(ahead, Tile::kKeys)) Prefetch<kThreads>(in.Place(ahead), 0, Tile::kKeys, Tile::kKeys);
       }
     } else {
-      Prefetch<kThreads>(args.keys.Input(pass, passes), ahead, Tile::kKeys, args.count);
+      Prefetch<kThreads>(args.keys.Input(is_first, pass, passes), ahead, Tile::kKeys, args.count);
     }
   }
 
@@ -388,14 +390,15 @@ struct RadixTilePass {
 };
 
 /// place_of(bin, before, count) is the destination of the tile's first key of a bin that has `count` keys in this tile
-/// and `before` in earlier ones. kByRank: see RadixTilePass.
+/// and `before` in earlier ones. kByRank: see RadixTilePass. is_first: so is pass 0, and any pass of integers that do
+/// not travel packed.
 template <typename Bits, bool kFloat, bool kByRank, typename Tile, typename PlaceOf>
-__device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename Tile::Payload>& args, int pass,
-                                             const KeyOrder<Bits, kFloat>& order, int passes, int shift,
+__device__ __forceinline__ void RunRadixPass(const RadixPassArgs<Bits, typename Tile::Payload>& args, bool is_first,
+                                             int pass, const KeyOrder<Bits, kFloat>& order, int passes, int shift,
                                              const TileKeys& tile, const LookBack& look_back, PlaceOf place_of,
                                              typename Tile::Shared& shared) {
   using Run = RadixTilePass<Bits, kFloat, kByRank, Tile>;
-  Run run{args, pass, order, passes, tile, shared, {order, shift, 0}};
+  Run run{args, is_first, pass, order, passes, tile, shared, {order, shift, 0}};
   if constexpr (!kFloat) run.digit_of.flip = static_cast<uint32_t>(order.Encode(Bits{0}) >> shift) % kDigitBins;
 
   typename Run::Held keys[Run::kItems];
@@ -470,11 +473,13 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kTuning.blocks)
   };
   if constexpr (kFloat) {
     if (by_rank) {
-      RunRadixPass<Bits, kFloat, true, Tile>(args, args.pass, order, passes, shift, keys, look_back, place_of, shared);
+      RunRadixPass<Bits, kFloat, true, Tile>(args, args.pass == 0, args.pass, order, passes, shift, keys, look_back,
+                                             place_of, shared);
       return;
     }
   }
-  RunRadixPass<Bits, kFloat, false, Tile>(args, args.pass, order, passes, shift, keys, look_back, place_of, shared);
+  RunRadixPass<Bits, kFloat, false, Tile>(args, args.pass == 0, args.pass, order, passes, shift, keys, look_back,
+                                          place_of, shared);
 }
 
 }  // namespace corank::cuda

@@ -142,7 +142,8 @@ struct GiantSegments {
     flush(giant);
   }
 
-  static __device__ __forceinline__ void MoveByDigit(const Pass& pass, int digit, int number, int passes, int giants,
+  /// launch: counts the passes. number: the same, but the last one is always kDigits - 1.
+  static __device__ __forceinline__ void MoveByDigit(const Pass& pass, int digit, int launch, int number, int giants,
                                                      typename Tile::Shared& shared, int* shared_giant) {
     const RadixStatuses& statuses = pass.radix.statuses;
     const int tiles = pass.plan.giant_tiles[giants];
@@ -151,7 +152,7 @@ struct GiantSegments {
       // Tiles are numbered as they begin, so a tile only waits for earlier ones, which are running.
       if (threadIdx.x < 32) {
         int tile = 0;
-        if (threadIdx.x == 0) tile = static_cast<int>(atomicAdd(statuses.d_tickets + number, 1u));
+        if (threadIdx.x == 0) tile = static_cast<int>(atomicAdd(statuses.d_tickets + launch, 1u));
         tile = __shfl_sync(~0u, tile, 0);
         giant = GiantOf(pass.plan, tile, giant, giants);
         if (threadIdx.x == 0) {
@@ -165,11 +166,11 @@ struct GiantSegments {
       if (tile >= tiles) return;
       const LongSegment segment = pass.plan.giants[*shared_giant];
       const int tile_of_giant = tile - pass.plan.giant_tiles[*shared_giant];
-      const LookBack look_back(statuses, number, tiles, tile, tile_of_giant);
+      const LookBack look_back(statuses, launch, tiles, tile, tile_of_giant);
       const auto place_of = [&](int bin, uint32_t before, uint32_t) {
         return segment.begin + BinsOf(pass, segment)[digit * kDigitBins + bin] + before;
       };
-      RunRadixPass<Bits, false, false, Tile>(pass.radix, number, pass.order, passes, kDigitBits * digit,
+      RunRadixPass<Bits, false, false, Tile>(pass.radix, launch == 0, number, pass.order, kDigits, kDigitBits * digit,
                                              KeysOf(segment, tile_of_giant), look_back, place_of, shared);
       __syncthreads();
     }
@@ -199,12 +200,13 @@ struct GiantSegments {
     }
     grid.sync();
     const uint32_t differing = Max(__ldcg(pass.differing_digits), 1u);
-    const int passes = __popc(differing);
-    int number = 0;
+    const int skipped = kDigits - __popc(differing);
+    int launch = 0;
     for (int digit = 0; digit < kDigits; ++digit) {
       if ((differing >> digit & 1) == 0) continue;
-      if (number > 0) grid.sync();
-      MoveByDigit(pass, digit, number++, passes, giants, shared, shared_giant);
+      if (launch > 0) grid.sync();
+      MoveByDigit(pass, digit, launch, launch + skipped, giants, shared, shared_giant);
+      ++launch;
     }
   }
 
