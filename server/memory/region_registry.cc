@@ -191,6 +191,8 @@ absl::Status OpenError(int error) {
     case EACCES:
     case EPERM:
       return FieldError(v1::ERROR_REASON_NOT_PERMITTED, "key", "the server's user may not read and write this object");
+    case EWOULDBLOCK:
+      return InvalidField("key", "a process holds a lease on the object (F_SETLEASE); release it first");
     default:
       return InvalidField("key", absl::StrCat("cannot be opened: ", std::strerror(error)));
   }
@@ -218,7 +220,8 @@ absl::Status IpcError(const absl::Status& status) {
 absl::StatusOr<std::shared_ptr<MemoryRegion>> MapSharedMemory(const v1::RegisterSharedMemoryRequest& request,
                                                               Engine* engine) {
   const int64_t offset = request.offset_bytes(), bytes = request.size_bytes();
-  FileDescriptor file(shm_open(request.key().c_str(), O_RDWR | O_CLOEXEC, 0));
+  // Where somebody holds a lease on the object, opening would wait for up to /proc/sys/fs/lease-break-time.
+  FileDescriptor file(shm_open(request.key().c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK, 0));
   if (file.get() < 0) return OpenError(errno);
   if (file.size() < offset + bytes) {
     return InvalidField("size_bytes", absl::StrCat("the object has ", file.size(), " bytes, fewer than offset ", offset,

@@ -71,7 +71,8 @@ class StoreCall final : public wire::Handler, public std::enable_shared_from_thi
   }
   void OnMessage() override {
     // Copying to the device takes a while, and so does making room there.
-    environment_.places.helpers->Run([self = shared_from_this(), message = Shared(receiver_.Take())] {
+    const std::string& tenant = (*caller_)->tenant;
+    environment_.places.helpers->Run(tenant, [self = shared_from_this(), message = Shared(receiver_.Take())] {
       const absl::Status status = self->Take(*message);
       if (status.ok()) {
         self->call_->Read();
@@ -240,7 +241,7 @@ class FetchCall final : public SmallCall, public std::enable_shared_from_this<Fe
 
   // Copying from the device takes a while.
   void WriteSoon() {
-    environment_.places.helpers->Run([self = shared_from_this()] {
+    environment_.places.helpers->Run((*caller_)->tenant, [self = shared_from_this()] {
       if (const absl::Status status = self->WriteNext(); !status.ok()) self->End(status);
     });
   }

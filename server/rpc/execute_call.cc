@@ -111,7 +111,7 @@ void ExecuteCall::OnMessage() {
     taking_ = true;
   }
   // A plan may name places that take a while to find.
-  environment_.places.helpers->Run([self = shared_from_this()] {
+  environment_.places.helpers->Run(caller_->tenant, [self = shared_from_this()] {
     absl::MutexLock lock(&self->mutex_);
     self->TakeArrived();
   });

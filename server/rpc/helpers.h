@@ -4,6 +4,8 @@
 
 #include <deque>
 #include <functional>
+#include <map>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -24,15 +26,29 @@ class Helpers {
   /// A sensible number for a machine with `cores` cores.
   static int CountFor(int cores);
 
-  /// Runs something soon, in call order if there is one helper; at once if there is none.
-  void Run(std::function<void()> task) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// Runs something soon for this tenant, in call order if there is one helper; at once if there is none. Tenants take
+  /// turns, and one has at most half of the helpers: what it waits for holds up nobody else.
+  void Run(const std::string& tenant, std::function<void()> task) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  void Help() ABSL_LOCKS_EXCLUDED(mutex_);
+  using Task = std::function<void()>;
+  // A tenant with tasks that wait or run.
+  struct Line {
+    std::deque<Task> waiting;
+    int running = 0;
+  };
+  using Lines = std::map<std::string, Line>;
 
+  void Help() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool MayRun(const Line& line) const { return !line.waiting.empty() && line.running < most_of_tenant_; }
+  // The tenant whose turn it is; the end: nobody's task may run now.
+  Lines::iterator Next() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int most_of_tenant_;
   absl::Mutex mutex_;
   absl::CondVar wanted_;
-  std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
+  Lines lines_ ABSL_GUARDED_BY(mutex_);
+  std::string last_ ABSL_GUARDED_BY(mutex_);  // the tenant that had the last turn
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

@@ -13,6 +13,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/base/bytes.h"
+#include "server/base/clock.h"
+#include "server/base/errors.h"
 #include "server/memory/budget.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -72,12 +74,16 @@ void AddUnary(Methods* methods, absl::string_view service, absl::string_view met
           if (const absl::Status parsed = ParseSmall(*bytes, &message); !parsed.ok()) {
             return EndCall(environment, call.get(), operation, caller, parsed);
           }
-          environment.places.helpers->Run([&environment, operation, caller, work, call, message = std::move(message)] {
+          const auto answer = [&environment, operation, caller, work, call, message = std::move(message)] {
+            if (call->head().deadline <= Clock::Steady().Now()) {  // it may have waited for others of its tenant
+              return EndCall(environment, call.get(), operation, caller, DeadlinePassed());
+            }
             const auto answered = work(**caller, message);
             std::optional<Bytes> response;
             if (answered.ok()) response = SmallBytes(*answered);
             EndCall(environment, call.get(), operation, caller, answered.status(), std::move(response));
-          });
+          };
+          environment.places.helpers->Run((*caller)->tenant, answer);
         });
   });
 }

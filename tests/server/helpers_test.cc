@@ -14,25 +14,44 @@ TEST(Helpers, DoAllThatIsAskedOfThem) {
     std::atomic<int> done{0};
     {
       Helpers helpers(count);
-      for (int i = 0; i < 1000; ++i) helpers.Run([&done] { ++done; });
+      for (int i = 0; i < 1000; ++i) helpers.Run(i % 3 == 0 ? "a" : "b", [&done] { ++done; });
     }
     EXPECT_EQ(done, 1000);
   }
 }
 
-TEST(Helpers, OneThatWaitsDoesNotHoldUpTheOthers) {
+TEST(Helpers, ATenantWhoseTasksWaitHoldsUpNoOther) {
   absl::Notification goes_on;
-  std::atomic<int> done{0};
+  std::atomic<int> waited{0}, done{0};
   {
-    Helpers helpers(2);
-    helpers.Run([&] { goes_on.WaitForNotification(); });
+    Helpers helpers(4);
+    for (int i = 0; i < 10; ++i) {
+      helpers.Run("waits", [&] {
+        goes_on.WaitForNotification();
+        ++waited;
+      });
+    }
     for (int i = 0; i < 100; ++i) {
-      helpers.Run([&] {
+      helpers.Run(i % 2 == 0 ? "a" : "z", [&] {
         if (++done == 100) goes_on.Notify();
       });
     }
   }
   EXPECT_EQ(done, 100);
+  EXPECT_EQ(waited, 10);
+}
+
+TEST(Helpers, TenantsTakeTurns) {
+  absl::Notification begins;
+  std::string order;
+  {
+    Helpers helpers(1);
+    helpers.Run("m", [&] { begins.WaitForNotification(); });
+    for (const char* tenant : {"c", "c", "c", "b", "a", "b"})
+      helpers.Run(tenant, [&order, tenant] { order += tenant; });
+    begins.Notify();
+  }
+  EXPECT_EQ(order, "abcbcc");
 }
 
 TEST(Helpers, AreSomeOnAnyMachineAndFewOnALargeOne) {

@@ -1,6 +1,7 @@
 // Memory that outlives requests: pinned buffers, budgets, regions, kept arrays, and the guard of shared mappings.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <functional>
 #include <limits>
@@ -164,6 +165,20 @@ TEST_F(RegionTest, ARegionIsTheCallersMemory) {
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(static_cast<const int*>((*found)->data())[3], 42);
   EXPECT_EQ(registry_.List("a").regions_size(), 1);
+}
+
+TEST_F(RegionTest, AnObjectUnderALeaseIsRefusedAndNotWaitedFor) {
+  signal(SIGIO, SIG_IGN);  // tells the holder that somebody wants the object
+  v1::RegisterSharedMemoryRequest request = Request("keys");
+  request.set_key(absl::StrCat(SharedObject::kPrefix, getpid(), "-leased"));
+  const int file = shm_open(request.key().c_str(), O_RDWR | O_CREAT | O_EXCL, 0600);
+  ASSERT_EQ(ftruncate(file, request.size_bytes()), 0);
+  ASSERT_EQ(fcntl(file, F_SETLEASE, F_WRLCK), 0) << strerror(errno);
+  EXPECT_EQ(Code(request), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(fcntl(file, F_SETLEASE, F_UNLCK), 0) << strerror(errno);
+  EXPECT_EQ(Code(request), absl::StatusCode::kOk);
+  close(file);
+  shm_unlink(request.key().c_str());
 }
 
 TEST_F(RegionTest, NamesBelongToTheirOwner) {
