@@ -183,6 +183,11 @@ absl::StatusOr<RawResult> Client::Search(const SearchRequest& request, const Cal
   return RunRaw(request, call);
 }
 
+absl::StatusOr<RawResult> Client::SearchColumns(const ColumnSearchRequest& request, const CallOptions& call) const {
+  if (request.haystack.empty()) return RefuseField("haystack_columns", "at least one column is needed");
+  return RunRaw(request, call);
+}
+
 absl::StatusOr<RawLoadBalanceResult> Client::LoadBalance(const LoadBalanceRequest& request,
                                                          const CallOptions& call) const {
   RawLoadBalanceResult result;

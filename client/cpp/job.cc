@@ -84,20 +84,6 @@ void AddSortedBesideKeys(Job* job, const Request& request, int64_t rows, v1::Sor
   }
 }
 
-void AddColumnInputs(Job* job, const ColumnView& column, int number, v1::KeyColumn* to) {
-  const std::string field = absl::StrCat("key_columns[", number, "]");
-  to->set_order(ToProto(column.order));
-  to->set_nulls(ToProto(column.nulls));
-  to->set_nans(ToProto(column.nans));
-  if (column.offsets.has_value()) {
-    AddInput(job, ViewOf(*column.offsets), to->mutable_offsets(), field + ".offsets", true);
-  }
-  AddInput(job, column.data, to->mutable_data(), field + ".data");
-  if (column.validity.has_value()) {
-    AddInput(job, ViewOf(*column.validity), to->mutable_validity(), field + ".validity");
-  }
-}
-
 // For a column of `rows` rows; the result has `wanted` of them.
 void AddColumnResults(Job* job, const ColumnView& column, int number, int64_t rows, int64_t wanted, v1::KeyColumn* to) {
   JobResult& data = AddResult(
@@ -243,9 +229,8 @@ std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions
   int64_t rows = 0;
   for (const ColumnView& column : request.columns) {
     v1::KeyColumn* to = message->add_key_columns();
-    AddColumnInputs(job.get(), column, message->key_columns_size() - 1, to);
-    rows = column.offsets.has_value() ? std::max<int64_t>(static_cast<int64_t>(column.offsets->size()) - 1, 0)
-                                      : column.data.count();
+    AddColumn(job.get(), column, absl::StrCat("key_columns[", message->key_columns_size() - 1, "]"), to);
+    rows = RowsOf(column);
     if (HasKeys(request.output)) {
       AddColumnResults(job.get(), column, message->key_columns_size() - 1, rows, LimitedCount(request, rows), to);
     }

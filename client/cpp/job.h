@@ -92,6 +92,9 @@ void AddInput(Job* job, const ArrayView& view, v1::Array* array, std::string fie
 /// Adds a result of at most `max_count` elements.
 JobResult& AddResult(Job* job, const char* name, v1::Destination* destination, Finder find, Output output,
                      ElementType type, int64_t max_count, bool is_index = false);
+int64_t RowsOf(const ColumnView& column);
+/// Adds the arrays and options of a key column. Options with their default values stay unset.
+void AddColumn(Job* job, const ColumnView& column, const std::string& field, v1::KeyColumn* to);
 /// The type of indices up to this one.
 ElementType IndexType(int64_t max_index);
 
@@ -105,6 +108,7 @@ std::unique_ptr<Job> MakeJob(const GatherRequest& request, const CallOptions& ca
 std::unique_ptr<Job> MakeJob(const ScatterRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const LoadBalanceRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const SearchRequest& request, const CallOptions& call);
+std::unique_ptr<Job> MakeJob(const ColumnSearchRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const GroupRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const CombineSetsRequest& request, const CallOptions& call);
 std::unique_ptr<Job> MakeJob(const JoinRequest& request, const CallOptions& call);

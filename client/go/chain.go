@@ -122,6 +122,11 @@ func (chain *Chain) Search(haystack, needles *Array, options ...Option) *Array {
 	return link(chain, searching(haystack, needles), options)
 }
 
+// SearchColumns is Client.SearchColumns as an operator of the chain.
+func (chain *Chain) SearchColumns(haystack, needles []Column, options ...Option) *Array {
+	return link(chain, searchingColumns(haystack, needles), options)
+}
+
 // Expand is Client.Expand as an operator of the chain.
 func (chain *Chain) Expand(values, counts *Array, options ...Option) *Array {
 	return link(chain, expanding(values, counts), options)

@@ -53,6 +53,13 @@ func (c *Client) Search(ctx context.Context, haystack, needles *Array, options .
 	return run(ctx, c, searching(haystack, needles), options)
 }
 
+// SearchColumns finds where rows belong in a table that is sorted as by SortColumns. The needles are as many columns of
+// the same types, with rows in any order; their Descending, NullsFirst and NaNs are those of the haystack. Options:
+// UpperBound, AssumeSorted.
+func (c *Client) SearchColumns(ctx context.Context, haystack, needles []Column, options ...Option) (*Array, error) {
+	return run(ctx, c, searchingColumns(haystack, needles), options)
+}
+
 // Expand repeats values[i] counts[i] times. Counts are int64.
 func (c *Client) Expand(ctx context.Context, values, counts *Array, options ...Option) (*Array, error) {
 	return run(ctx, c, expanding(values, counts), options)

@@ -59,10 +59,7 @@ func number(message proto.Message, name string) protowire.Number {
 	return message.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(name)).Number()
 }
 
-var (
-	keyColumns      = number(&corankpb.SortRequest{}, "key_columns")
-	operationFields = (&corankpb.Operation{}).ProtoReflect().Descriptor().Fields()
-)
+var operationFields = (&corankpb.Operation{}).ProtoReflect().Descriptor().Fields()
 
 func newTask(method, operator string, request proto.Message, response operatorResponse) *task {
 	return &task{method: method, operator: operationFields.ByName(protoreflect.Name(operator)).Number(),
@@ -149,7 +146,7 @@ func sorting(keys *Array, columns []Column, byColumns bool, wanted int) operator
 		made, result := newTask("Sort", "sort", request, &corankpb.SortResponse{}), &SortResult{}
 		rows := length(keys)
 		if byColumns {
-			if rows, err = columnRows(columns); err != nil {
+			if rows, err = columnRows("key_columns", columns); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -205,9 +202,10 @@ func bitmapBytes(rows int64) int64 {
 	return rows/8 + min(rows%8, 1)
 }
 
-func columnRows(columns []Column) (int64, error) {
+// columnRows is the number of rows of a request's columns; the field names them.
+func columnRows(field string, columns []Column) (int64, error) {
 	if len(columns) == 0 {
-		return 0, invalid("key_columns", "key_columns: at least one is needed")
+		return 0, invalid(field, "%s: at least one is needed", field)
 	}
 	if columns[0].Offsets == nil {
 		return length(columns[0].Data), nil
@@ -215,31 +213,39 @@ func columnRows(columns []Column) (int64, error) {
 	return max(length(columns[0].Offsets)-1, 0), nil
 }
 
-func (t *task) addColumns(columns []Column, count, rows int64, wanted bool, result *SortResult) {
+// addColumn adds the arrays of a column and its options, of which defaults stay unset: the server takes those of needles
+// from the haystack. Returns the message that has the column's destinations.
+func (t *task) addColumn(field protowire.Number, path string, column Column) *corankpb.KeyColumn {
 	message := &corankpb.KeyColumn{}
+	holder := &corankpb.KeyColumn{}
+	if column.Descending {
+		holder.Order = order(true)
+	}
+	if column.NullsFirst {
+		holder.Nulls = corankpb.NullOrder_NULL_ORDER_FIRST
+	}
+	switch column.NaNs {
+	case NaNBesideNulls:
+		holder.Nans = corankpb.NanOrder_NAN_ORDER_BESIDE_NULLS
+	case NaNAsNulls:
+		holder.Nans = corankpb.NanOrder_NAN_ORDER_AS_NULLS
+	}
+	made := columnInput{field: field, message: holder, data: &leaf{name: path + ".data", field: number(message, "data"),
+		array: column.Data}}
+	if column.Offsets != nil {
+		made.offsets = &leaf{name: path + ".offsets", field: number(message, "offsets"), array: column.Offsets}
+	}
+	if column.Validity != nil {
+		made.validity = &leaf{name: path + ".validity", field: number(message, "validity"), array: column.Validity}
+	}
+	t.columns = append(t.columns, made)
+	return holder
+}
+
+func (t *task) addColumns(columns []Column, count, rows int64, wanted bool, result *SortResult) {
 	for i, column := range columns {
 		path := fmt.Sprintf("key_columns[%d]", i)
-		holder := &corankpb.KeyColumn{Order: order(column.Descending), Nulls: corankpb.NullOrder_NULL_ORDER_LAST}
-		if column.NullsFirst {
-			holder.Nulls = corankpb.NullOrder_NULL_ORDER_FIRST
-		}
-		switch column.NaNs {
-		case NaNBesideNulls:
-			holder.Nans = corankpb.NanOrder_NAN_ORDER_BESIDE_NULLS
-		case NaNAsNulls:
-			holder.Nans = corankpb.NanOrder_NAN_ORDER_AS_NULLS
-		default:
-			holder.Nans = corankpb.NanOrder_NAN_ORDER_GREATEST
-		}
-		made := columnInput{message: holder, data: &leaf{name: path + ".data", field: number(message, "data"),
-			array: column.Data}}
-		if column.Offsets != nil {
-			made.offsets = &leaf{name: path + ".offsets", field: number(message, "offsets"), array: column.Offsets}
-		}
-		if column.Validity != nil {
-			made.validity = &leaf{name: path + ".validity", field: number(message, "validity"), array: column.Validity}
-		}
-		t.columns = append(t.columns, made)
+		holder := t.addColumn(number(t.request, "key_columns"), path, column)
 		if !wanted {
 			continue
 		}
@@ -315,17 +321,42 @@ func (t *task) inAll(field string, arrays []*Array) (int64, error) {
 	return count, nil
 }
 
+func search(c *call) *task {
+	request := &corankpb.SearchRequest{AssumeSorted: c.assumeSorted, Bound: corankpb.SearchBound_SEARCH_BOUND_LOWER}
+	if c.upper {
+		request.Bound = corankpb.SearchBound_SEARCH_BOUND_UPPER
+	}
+	return newTask("Search", "search", request, &corankpb.SearchResponse{})
+}
+
 func searching(haystack, needles *Array) operator[Array] {
 	return operator[Array]{[]string{"order", "bound", "assume_sorted"}, func(c *call) (*task, *Array, error) {
-		request := &corankpb.SearchRequest{Order: order(c.descending), AssumeSorted: c.assumeSorted,
-			Bound: corankpb.SearchBound_SEARCH_BOUND_LOWER}
-		if c.upper {
-			request.Bound = corankpb.SearchBound_SEARCH_BOUND_UPPER
-		}
-		made := newTask("Search", "search", request, &corankpb.SearchResponse{})
+		made := search(c)
+		made.request.(*corankpb.SearchRequest).Order = order(c.descending)
 		made.in("haystack", haystack)
 		made.in("needles", needles)
 		return made, made.positions("positions", length(needles), length(haystack), "destination"), nil
+	}}
+}
+
+func searchingColumns(haystack, needles []Column) operator[Array] {
+	return operator[Array]{[]string{"bound", "assume_sorted"}, func(c *call) (*task, *Array, error) {
+		rows, err := columnRows("haystack_columns", haystack)
+		if err != nil {
+			return nil, nil, err
+		}
+		sought, err := columnRows("needle_columns", needles)
+		if err != nil {
+			return nil, nil, err
+		}
+		made := search(c)
+		for i, column := range haystack {
+			made.addColumn(number(made.request, "haystack_columns"), fmt.Sprintf("haystack_columns[%d]", i), column)
+		}
+		for i, column := range needles {
+			made.addColumn(number(made.request, "needle_columns"), fmt.Sprintf("needle_columns[%d]", i), column)
+		}
+		return made, made.positions("positions", sought, rows, "destination"), nil
 	}}
 }
 

@@ -150,13 +150,13 @@ func Algorithm(name string) Option {
 	return argument("algorithm", func(c *call) { c.algorithm = name })
 }
 
-// AssumeSorted skips the check that an input is sorted. Of Merge and Search.
+// AssumeSorted skips the check that an input is sorted. Of Merge, Search and SearchColumns.
 func AssumeSorted() Option { return argument("assume_sorted", func(c *call) { c.assumeSorted = true }) }
 
 // AllowOverlap skips the check that intervals are disjoint in the destination. Of Move and Scatter.
 func AllowOverlap() Option { return argument("allow_overlap", func(c *call) { c.allowOverlap = true }) }
 
-// UpperBound finds the first position after keys that equal the needle, not the first of them. Of Search.
+// UpperBound finds the first position after keys that equal the needle, not the first of them. Of Search and SearchColumns.
 func UpperBound() Option { return argument("bound", func(c *call) { c.upper = true }) }
 
 // Keep has the server keep the results under these names, one for each result, instead of sending them. The results are

@@ -49,6 +49,7 @@ type leaf struct {
 }
 
 type columnInput struct {
+	field                   protowire.Number
 	message                 *corankpb.KeyColumn
 	data, offsets, validity *leaf // the latter two may be nil
 }
@@ -355,7 +356,7 @@ func (t *task) encode() (pieces, error) {
 		parts = append(parts, leaf.part())
 	}
 	for _, column := range t.columns {
-		made := part{field: keyColumns, inner: []part{column.data.part()}}
+		made := part{field: column.field, inner: []part{column.data.part()}}
 		if column.offsets != nil {
 			made.inner = append(made.inner, column.offsets.part())
 		}

@@ -26,8 +26,8 @@ namespace corank::client {
 
 /// One operator of a chain.
 using AnyRequest = std::variant<SortRequest, ColumnSortRequest, MergeRequest, ExpandRequest, MoveRequest, GatherRequest,
-                                ScatterRequest, LoadBalanceRequest, SearchRequest, GroupRequest, CombineSetsRequest,
-                                JoinRequest, SelectRequest, RankRequest>;
+                                ScatterRequest, LoadBalanceRequest, SearchRequest, ColumnSearchRequest, GroupRequest,
+                                CombineSetsRequest, JoinRequest, SelectRequest, RankRequest>;
 
 /// The results of one operator of a chain.
 struct OperatorResult {

@@ -104,6 +104,8 @@ class Client {
                                                    const CallOptions& call = {}) const;
   /// Finds the position of each needle in a sorted haystack.
   absl::StatusOr<RawResult> Search(const SearchRequest& request, const CallOptions& call = {}) const;
+  /// Finds where rows belong in a table that is sorted by several columns.
+  absl::StatusOr<RawResult> SearchColumns(const ColumnSearchRequest& request, const CallOptions& call = {}) const;
   /// Finds the groups of equal keys, and reduces the values of each.
   absl::StatusOr<RawGroupResult> Group(const GroupRequest& request, const CallOptions& call = {}) const;
   /// Combines two sorted arrays as multisets: union, intersection, difference or symmetric difference.

@@ -1,4 +1,4 @@
-// Sorts rows by several key columns: numbers, byte strings of one width, strings of any length.
+// Sorts and searches rows by several key columns: numbers, byte strings of one width, strings of any length.
 //
 //   corank::client::PackedStrings names;
 //   for (const std::string& name : all_names) names.Add(name);
@@ -117,6 +117,21 @@ struct ColumnSortResult {
   /// The algorithm that the server used.
   SortAlgorithm algorithm = SortAlgorithm::kAuto;
   RequestStats stats;
+};
+
+/// Finds where rows belong in a sorted table.
+struct ColumnSearchRequest {
+  /// 1 to 32 columns with the same number of rows, sorted as by SortColumns. INVALID_ARGUMENT if they are not.
+  std::vector<ColumnView> haystack;
+  /// As many columns, with the types of the haystack and rows in any order. They have the order, nulls and nans of the
+  /// haystack: leave these at their defaults, or repeat them. Either table may have a validity.
+  std::vector<ColumnView> needles;
+  /// The lower bound is the first row that does not come before the needle, the upper bound the first that comes after.
+  SearchBound bound = SearchBound::kLower;
+  /// Skips the check that the haystack is sorted.
+  bool assume_sorted = false;
+  /// Where the positions go.
+  Output output = {};
 };
 
 }  // namespace corank::client

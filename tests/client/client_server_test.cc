@@ -258,6 +258,20 @@ TEST_P(ClientOnServer, RanksRowsOfSeveralColumns) {
   EXPECT_THAT(*ToIndices(*ranked->ranks), ElementsAre(3, 2, 3, 1, 2));
 }
 
+TEST_P(ClientOnServer, SearchesTablesBySeveralColumns) {
+  PackedStrings names, sought;
+  for (const char* name : {"apple", "apple", "pear"}) names.Add(name);
+  for (const char* name : {"apple", "quince"}) sought.Add(name);
+  const std::vector<int16_t> numbers = {5, 1, 0}, more = {1, 3};
+  ColumnSearchRequest request;
+  request.haystack = {names.view(), {ViewOf(numbers), std::nullopt, Order::kDescending}};
+  request.needles = {sought.view(), {ViewOf(more), std::nullopt}};
+  request.bound = SearchBound::kUpper;
+  EXPECT_THAT(*ToIndices(client_.SearchColumns(request)->array), ElementsAre(2, 3));
+  request.haystack[1].order = Order::kAscending;
+  EXPECT_EQ(ViolatedField(client_.SearchColumns(request).status()), "haystack_columns");
+}
+
 TEST_P(ClientOnServer, MergesTablesBySeveralColumns) {
   PackedStrings names;
   for (const char* name : {"apple", "pear", "", "apple", "apple"}) names.Add(name);

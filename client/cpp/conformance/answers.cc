@@ -114,6 +114,9 @@ struct Calling {
   absl::StatusOr<Answer> operator()(const client::SearchRequest& request) const {
     return One(client.Search(request, options));
   }
+  absl::StatusOr<Answer> operator()(const client::ColumnSearchRequest& request) const {
+    return One(client.SearchColumns(request, options));
+  }
   static absl::StatusOr<Answer> One(absl::StatusOr<client::RawResult> result) {
     if (!result.ok()) return result.status();
     return Answer{{std::move(result->array)}, result->stats, ""};

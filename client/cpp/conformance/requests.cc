@@ -103,27 +103,48 @@ void ReadSort(const Json& arguments, Reader& reader, Operator& made) {
   made.request = std::move(request);
 }
 
+SearchBound BoundOf(const Json& arguments) {
+  return Text(arguments, "bound") == "upper" ? SearchBound::kUpper : SearchBound::kLower;
+}
+
+client::ColumnView ColumnOf(const Json& column, Reader& reader, Storage& storage) {
+  client::ColumnView view{storage.View(column.fields().at("data").struct_value()), std::nullopt, OrderOf(column)};
+  if (Find(column, "offsets") != nullptr) view.offsets = reader.Numbers(column.fields().at("offsets").struct_value());
+  if (const Value* const validity = Find(column, "validity")) {
+    const absl::string_view bytes = storage.View(validity->struct_value()).bytes;
+    view.validity = absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  }
+  view.nulls = Text(column, "nulls", "last") == "last" ? NullOrder::kLast : NullOrder::kFirst;
+  const std::string nans = Text(column, "nans", "greatest");
+  view.nans = nans == "greatest"       ? NanOrder::kGreatest
+              : nans == "beside_nulls" ? NanOrder::kBesideNulls
+                                       : NanOrder::kAsNulls;
+  return view;
+}
+
+void ReadColumnSearch(const Json& arguments, Reader& reader, Storage& storage, Operator& made) {
+  client::ColumnSearchRequest request;
+  for (const Value& each : reader.List("haystack_columns")) {
+    request.haystack.push_back(ColumnOf(each.struct_value(), reader, storage));
+  }
+  for (const Value& each : reader.List("needle_columns")) {
+    request.needles.push_back(ColumnOf(each.struct_value(), reader, storage));
+  }
+  request.bound = BoundOf(arguments);
+  request.assume_sorted = Flag(arguments, "assume_sorted");
+  made.request = std::move(request);
+  made.results = {"positions"};
+}
+
 void ReadColumns(const Json& arguments, Reader& reader, Storage& storage, Operator& made) {
   client::ColumnSortRequest request;
   std::vector<std::string> names;
   for (const Value& each : reader.List("columns")) {
-    const Json& column = each.struct_value();
-    client::ColumnView view{storage.View(column.fields().at("data").struct_value()), std::nullopt, OrderOf(column)};
-    const bool is_string = Find(column, "offsets") != nullptr;
-    if (is_string) view.offsets = reader.Numbers(column.fields().at("offsets").struct_value());
-    const Value* const validity = Find(column, "validity");
-    if (validity != nullptr) {
-      const absl::string_view bytes = storage.View(validity->struct_value()).bytes;
-      view.validity = absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-    }
-    view.nulls = Text(column, "nulls", "last") == "last" ? NullOrder::kLast : NullOrder::kFirst;
-    const std::string nans = Text(column, "nans", "greatest");
-    view.nans = nans == "greatest"       ? NanOrder::kGreatest
-                : nans == "beside_nulls" ? NanOrder::kBesideNulls
-                                         : NanOrder::kAsNulls;
+    const client::ColumnView view = ColumnOf(each.struct_value(), reader, storage);
+    const bool is_string = view.offsets.has_value(), may_be_null = view.validity.has_value();
     request.columns.push_back(view);
-    made.columns.push_back({is_string, validity != nullptr});
-    names.insert(names.end(), 1U + is_string + (validity != nullptr), "columns");
+    made.columns.push_back({is_string, may_be_null});
+    names.insert(names.end(), 1U + is_string + may_be_null, "columns");
   }
   request.values = reader.OptionalView("values");
   request.output = reader.Output();
@@ -299,6 +320,8 @@ Operator OperatorOf(const Json& call, Storage& storage) {
     ReadSort(arguments, reader, made);
   } else if (name == "sort_columns") {
     ReadColumns(arguments, reader, storage, made);
+  } else if (name == "search_columns") {
+    ReadColumnSearch(arguments, reader, storage, made);
   } else if (name == "merge") {
     client::MergeRequest request;
     request.order = OrderOf(arguments);
@@ -347,7 +370,7 @@ Operator OperatorOf(const Json& call, Storage& storage) {
   } else {
     client::SearchRequest request;
     request.order = OrderOf(arguments);
-    request.bound = Text(arguments, "bound") == "upper" ? SearchBound::kUpper : SearchBound::kLower;
+    request.bound = BoundOf(arguments);
     request.assume_sorted = Flag(arguments, "assume_sorted");
     request.haystack = reader.View("haystack");
     request.needles = reader.View("needles");

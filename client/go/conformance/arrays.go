@@ -67,6 +67,8 @@ type arguments struct {
 	Keys               list     `json:"keys"`
 	Values             list     `json:"values"`
 	Columns            []column `json:"columns"`
+	HaystackColumns    []column `json:"haystack_columns"`
+	NeedleColumns      []column `json:"needle_columns"`
 	Output             string   `json:"output"`
 	Order              string   `json:"order"`
 	Algorithm          string   `json:"algorithm"`

@@ -78,6 +78,8 @@ func (o *operators) run(operator string, given *arguments, keep map[string]strin
 		return o.sort(given, options)
 	case "sort_columns":
 		return o.sortColumns(given, options)
+	case "search_columns":
+		return o.searchColumns(given, options)
 	case "merge":
 		return o.merge(given, options)
 	case "group":
@@ -182,53 +184,6 @@ func (o *operators) sort(given *arguments, options []corank.Option) (map[string]
 }
 
 var nans = map[string]corank.NaNOrder{"beside_nulls": corank.NaNBesideNulls, "as_nulls": corank.NaNAsNulls}
-
-func (o *operators) sortColumns(given *arguments, options []corank.Option) (map[string]any, error) {
-	options, err := o.withValues(given, options)
-	if err != nil {
-		return nil, err
-	}
-	var columns []corank.Column
-	for _, each := range given.Columns {
-		made := corank.Column{Descending: each.Order == "descending", NullsFirst: each.Nulls == "first", NaNs: nans[each.NaNs]}
-		if made.Data, err = o.input(each.Data); err != nil {
-			return nil, err
-		}
-		if made.Offsets, err = o.input(each.Offsets); err != nil {
-			return nil, err
-		}
-		if made.Validity, err = o.input(each.Validity); err != nil {
-			return nil, err
-		}
-		columns = append(columns, made)
-	}
-	if given.Runs != nil {
-		offsets, err := o.input(given.Runs)
-		if err != nil {
-			return nil, err
-		}
-		options = append(options, corank.Runs(offsets))
-	}
-	if given.Output == "indices" {
-		found, err := either(o, func(ctx context.Context) (*corank.Array, error) {
-			return o.client.ArgsortColumns(ctx, columns, options...)
-		}, func() *corank.Array { return o.chain.ArgsortColumns(columns, options...) })
-		return named("indices", found), err
-	}
-	if given.Output == "ranks" {
-		found, err := either(o, func(ctx context.Context) (*corank.Array, error) {
-			return o.client.RankColumns(ctx, columns, options...)
-		}, func() *corank.Array { return o.chain.RankColumns(columns, options...) })
-		return named("ranks", found), err
-	}
-	found, err := either(o, func(ctx context.Context) (*corank.SortResult, error) {
-		return o.client.SortColumns(ctx, columns, options...)
-	}, func() *corank.SortResult { return o.chain.SortColumns(columns, options...) })
-	if err != nil {
-		return nil, err
-	}
-	return named("columns", found.Columns, "values", found.Values, "indices", found.Indices), nil
-}
 
 func (o *operators) merge(given *arguments, options []corank.Option) (map[string]any, error) {
 	options, err := o.withValues(given, options)

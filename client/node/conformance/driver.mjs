@@ -111,6 +111,25 @@ const SOURCES = {
   values: ["left_values"],
 };
 
+const NANS = { greatest: "greatest", beside_nulls: "besideNulls", as_nulls: "asNulls" };
+
+function columnsOf(columns) {
+  return columns.map(({ data, offsets, validity }) => {
+    const column = offsets === undefined ? arrayOf(data) : new corank.Strings(arrayOf(data), arrayOf(offsets));
+    return validity === undefined ? column : new corank.Nullable(column, arrayOf(validity));
+  });
+}
+
+/** The options of columns. */
+function orderOf(columns) {
+  return {
+    nulls: columns.map(({ nulls = "last" }) => nulls),
+    nans: columns.map(({ nans = "greatest" }) => NANS[nans]),
+    descending: columns.map(({ order }) => order === "descending"),
+    types: columns.map(({ data }) => (isHalf(data) ? data.type : undefined)),
+  };
+}
+
 /** The names of an operator's results, and the call that makes them. */
 class Operators {
   constructor(target, resolve, options) {
@@ -131,7 +150,7 @@ class Operators {
   async run({ operator, arguments: given, keep = {}, sharded }) {
     const known = {};
     for (const [name, value] of Object.entries(given)) {
-      known[name] = name === "columns" ? value : await this.#argument(value);
+      known[name] = name.endsWith("columns") ? value : await this.#argument(value);
     }
     const options = { ...this.options };
     const half = (array) => {
@@ -170,15 +189,8 @@ class Operators {
   }
 
   async sort_columns({ values }, { columns, output = "keys" }, options) {
-    const given = columns.map(({ data, offsets, validity }) => {
-      const column = offsets === undefined ? arrayOf(data) : new corank.Strings(arrayOf(data), arrayOf(offsets));
-      return validity === undefined ? column : new corank.Nullable(column, arrayOf(validity));
-    });
-    options.nulls = columns.map(({ nulls = "last" }) => nulls);
-    const places = { greatest: "greatest", beside_nulls: "besideNulls", as_nulls: "asNulls" };
-    options.nans = columns.map(({ nans = "greatest" }) => places[nans]);
-    options.descending = columns.map(({ order }) => order === "descending");
-    options.types = columns.map(({ data }) => (isHalf(data) ? data.type : undefined));
+    const given = columnsOf(columns);
+    Object.assign(options, orderOf(columns));
     if (output === "indices") return { indices: await this.target.argsortColumns(given, options) };
     if (output === "ranks") return { ranks: await this.target.rankColumns(given, options) };
     if (values !== undefined) options.values = values;
@@ -224,6 +236,12 @@ class Operators {
   async search({ haystack, needles }, { bound }, options) {
     if (bound !== undefined) options.side = { lower: "left", upper: "right" }[bound];
     return { positions: await this.target.search(haystack, needles, options) };
+  }
+
+  async search_columns(_known, { haystack_columns: haystack, needle_columns: needles, bound }, options) {
+    if (bound !== undefined) options.side = { lower: "left", upper: "right" }[bound];
+    Object.assign(options, orderOf(haystack));
+    return { positions: await this.target.searchColumns(columnsOf(haystack), columnsOf(needles), options) };
   }
 
   async group({ keys, values }, given, options) {

@@ -121,6 +121,22 @@ export interface SearchOptions extends CallOptions {
   type?: HalfType | undefined;
 }
 
+/** Options of searches by columns. */
+export interface ColumnSearchOptions extends CallOptions {
+  /** As for `search`: "left" unless you say "right". */
+  side?: "left" | "right" | undefined;
+  /** The haystack is sorted greatest first, in all columns or in each. */
+  descending?: boolean | readonly boolean[] | undefined;
+  /** As for `sortColumns`, of both tables. */
+  nulls?: ColumnOrder["nulls"];
+  /** As for `sortColumns`, of both tables. */
+  nans?: ColumnOrder["nans"];
+  /** Skip the check that rejects an unsorted haystack. */
+  assumeSorted?: boolean | undefined;
+  /** For each column, read the bits of its 2-byte keys as this type. */
+  types?: readonly (HalfType | undefined)[] | undefined;
+}
+
 /** Options of `unique`. */
 export interface UniqueOptions extends CallOptions {
   /** Greatest first. */

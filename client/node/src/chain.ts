@@ -18,6 +18,7 @@ import type {
   MoveIntervals,
   Parted,
   RankKeysOptions,
+  ColumnSearchOptions,
   RankOptions,
   ScatterIntervals,
   SearchOptions,
@@ -39,6 +40,7 @@ import type { LeftJoin, PairJoin } from "./joins.js";
 import { keptNames } from "./keeping.js";
 import * as operators from "./operators.js";
 import type { CallOptions } from "./options.js";
+import * as searches from "./searches.js";
 import * as selections from "./selections.js";
 import type { PositionRank, RankMethod, Selection } from "./selections.js";
 import * as sets from "./sets.js";
@@ -170,7 +172,16 @@ export class Chain {
 
   /** See Client.search. */
   search(haystack: In<Keys>, needles: In<Keys>, options: Link<SearchOptions> = {}): Pending<Indices> {
-    return this.#add(operators.search(haystack, needles, options), options.keep);
+    return this.#add(searches.search(haystack, needles, options), options.keep);
+  }
+
+  /** See Client.searchColumns. The columns themselves lie here. */
+  searchColumns(
+    haystack: readonly Column[],
+    needles: readonly Column[],
+    options: Link<ColumnSearchOptions> = {},
+  ): Pending<Indices> {
+    return this.#add(searches.searchColumns(haystack, needles, options), options.keep);
   }
 
   /** See Client.expand. */

@@ -1,6 +1,7 @@
 import type {
   ArrayOf,
   ColumnOptions,
+  ColumnSearchOptions,
   CountJoinOptions,
   Counts,
   GatherIntervals,
@@ -45,6 +46,7 @@ import type { KeptArray, KeptArrays, StoreOptions } from "./kept.js";
 import * as operators from "./operators.js";
 import type { CallOptions, ConnectOptions, RequestOptions } from "./options.js";
 import type { Health, ServerInfo } from "./results.js";
+import * as searches from "./searches.js";
 import { Selecting } from "./selecting.js";
 import * as sets from "./sets.js";
 import type { SetOperationName } from "./sets.js";
@@ -204,7 +206,29 @@ export class Client extends Selecting {
   search(haystack: Keys, needles: Keys, options: SearchOptions & Keep): Promise<KeptArray>;
   search(haystack: Keys, needles: Keys, options?: SearchOptions): Promise<Indices>;
   search(haystack: unknown, needles: unknown, options: SearchOptions & Partial<Keep> = {}): Promise<unknown> {
-    return this.#perform(() => operators.search(haystack, needles, options), options);
+    return this.#perform(() => searches.search(haystack, needles, options), options);
+  }
+
+  /**
+   * Finds where rows belong in a table that is sorted as by `sortColumns`. The needles are as many columns of the same
+   * types; the options are of both tables.
+   */
+  searchColumns(
+    haystack: readonly Column[],
+    needles: readonly Column[],
+    options: ColumnSearchOptions & Keep,
+  ): Promise<KeptArray>;
+  searchColumns(
+    haystack: readonly Column[],
+    needles: readonly Column[],
+    options?: ColumnSearchOptions,
+  ): Promise<Indices>;
+  searchColumns(
+    haystack: readonly unknown[],
+    needles: readonly unknown[],
+    options: ColumnSearchOptions & Partial<Keep> = {},
+  ): Promise<unknown> {
+    return this.#perform(() => searches.searchColumns(haystack, needles, options), options);
   }
 
   /** Repeats values[i] counts[i] times. One count may stand for all. */

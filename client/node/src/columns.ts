@@ -105,10 +105,10 @@ export interface ColumnOrder {
   nans?: NanPlace | readonly NanPlace[] | undefined;
 }
 
-function ofEach<T>(option: string, given: T | readonly T[], columns: number): readonly T[] {
+function ofEach<T>(field: string, option: string, given: T | readonly T[], columns: number): readonly T[] {
   const each = Array.isArray(given) ? (given as readonly T[]) : Array.from({ length: columns }, () => given as T);
   if (each.length !== columns) {
-    throw new InvalidArgumentError(`${option}: ${each.length} for ${columns} columns`, { field: "key_columns" });
+    throw new InvalidArgumentError(`${option}: ${each.length} for ${columns} columns`, { field });
   }
   return each;
 }
@@ -139,7 +139,12 @@ export interface Outgoing {
   isNullable: boolean;
 }
 
-const COLUMNS = 12; // of SortRequest
+/** The fields of columns: their name, and their number in the request. */
+export const COLUMNS = {
+  sorted: { name: "key_columns", number: 12 },
+  haystack: { name: "haystack_columns", number: 8 },
+  needles: { name: "needle_columns", number: 9 },
+};
 const FIELD = { data: 1, offsets: 2, validity: 6 }; // of KeyColumn
 const DESTINATION = { data: 4, offsets: 5, validity: 9 }; // of KeyColumn
 
@@ -160,31 +165,32 @@ function fixed(path: string, column: unknown, type: HalfType | undefined): Leaf 
   return { ...input, field: `${path}.data`, number: FIELD.data };
 }
 
-/** Columns as parts of a SortRequest. */
+/** Columns as parts of a request. */
 export function outgoing(
   columns: readonly unknown[],
   given: ColumnOrder,
   types: readonly (HalfType | undefined)[],
   limit: number | undefined,
+  { name, number } = COLUMNS.sorted,
 ): Outgoing[] {
   if (!Array.isArray(columns)) {
     throw new TypeError("columns: must be an Array of columns");
   }
   if (columns.length === 0) {
-    throw new InvalidArgumentError("columns: at least one is needed", { field: "key_columns" });
+    throw new InvalidArgumentError("columns: at least one is needed", { field: name });
   }
-  const directions = ofEach("descending", given.descending ?? false, columns.length);
-  const nullsOf = ofEach("nulls", given.nulls ?? "last", columns.length);
-  const nansOf = ofEach("nans", given.nans ?? "greatest", columns.length);
+  const directions = ofEach(name, "descending", given.descending ?? false, columns.length);
+  const nullsOf = ofEach(name, "nulls", given.nulls ?? "last", columns.length);
+  const nansOf = ofEach(name, "nans", given.nans ?? "greatest", columns.length);
   return columns.map((whole: unknown, at): Outgoing => {
     const isNullable = whole instanceof Nullable;
     const column: unknown = isNullable ? whole.values : whole;
-    const path = `key_columns[${at}]`;
+    const path = `${name}[${at}]`;
     const order = directions[at] ? SortOrder.SORT_ORDER_DESCENDING : SortOrder.SORT_ORDER_ASCENDING;
     const nulls = placeOf("nulls", nullsOf[at] as string, NULLS);
     const nans = placeOf("nans", nansOf[at] as string, NANS);
     const message = KeyColumn.encode(KeyColumn.fromPartial({ order, nulls, nans })).finish();
-    const group: Group = { number: COLUMNS, message, leaves: [] };
+    const group: Group = { number, message, leaves: [] };
     const output = (field: keyof typeof FIELD, element: Element, count: number | undefined): Output<SortResponse> => ({
       field: `${path}.${field}`,
       pick: (answer) => answer.keyColumns[at]?.[field],

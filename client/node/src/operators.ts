@@ -49,14 +49,6 @@ export interface MergeArguments {
   type?: HalfType | undefined;
 }
 
-/** The arguments of searches. */
-export interface SearchArguments {
-  side?: "left" | "right" | undefined;
-  descending?: boolean | undefined;
-  assumeSorted?: boolean | undefined;
-  type?: HalfType | undefined;
-}
-
 /** The intervals of moves and scatters, and what the result holds elsewhere. */
 export interface IntervalArguments {
   sourceOffsets?: unknown;
@@ -79,9 +71,9 @@ const MERGE_ALGORITHMS: Record<MergeAlgorithmName, pb.MergeAlgorithm> = {
   "circular-buffer": pb.MergeAlgorithm.MERGE_ALGORITHM_CIRCULAR_BUFFER,
   "merge-path": pb.MergeAlgorithm.MERGE_ALGORITHM_MERGE_PATH,
 };
-const SIDES = { left: pb.SearchBound.SEARCH_BOUND_LOWER, right: pb.SearchBound.SEARCH_BOUND_UPPER };
 
-const order = (descending: boolean | undefined): pb.SortOrder =>
+/** The order of a request. */
+export const order = (descending: boolean | undefined): pb.SortOrder =>
   descending ? pb.SortOrder.SORT_ORDER_DESCENDING : pb.SortOrder.SORT_ORDER_ASCENDING;
 // Without a spread, which is slow here.
 export const leaf = (field: string, number: number, { element, count, data, remote }: Input): Leaf => ({
@@ -92,7 +84,7 @@ export const leaf = (field: string, number: number, { element, count, data, remo
   field,
   number,
 });
-const first = (results: unknown[]): unknown => results[0];
+export const first = (results: unknown[]): unknown => results[0];
 
 /** A result. */
 export function output<A extends Answer>(
@@ -303,34 +295,6 @@ export function merge<R>(arrays: unknown, values: unknown, given: MergeArguments
     decode: (data) => pb.MergeResponse.decode(data),
     pick: (result) => result.merge,
     finish: ([keys, moved]) => (values === undefined ? keys : { keys, values: moved }) as R,
-  };
-}
-
-/** Search. */
-export function search<R>(haystack: unknown, needles: unknown, given: SearchArguments): Task<R> {
-  const { side = "left", descending, assumeSorted = false, type } = given;
-  const inputs = [keysOf("haystack", haystack, type), keysOf("needles", needles, type)] as const;
-  if (inputs[0].element.type !== inputs[1].element.type) {
-    const names = [inputs[1].element.name, inputs[0].element.name] as const;
-    const text = `needles: are ${names[0]}, haystack is ${names[1]}; they must be of one type`;
-    throw new TypeError(text);
-  }
-  const request = pb.SearchRequest.fromPartial({
-    bound: choice("side", side, SIDES),
-    order: order(descending),
-    assumeSorted,
-  });
-  const { count } = inputs[1];
-  return {
-    method: "Search",
-    operation: 8,
-    request: pb.SearchRequest.encode(request).finish(),
-    options: 7,
-    parts: [leaf("haystack", 1, inputs[0]), leaf("needles", 2, inputs[1])],
-    outputs: [indices<pb.SearchResponse>("positions", 6, inputs[0].count ?? 0, count, (answer) => answer.positions)],
-    decode: (data) => pb.SearchResponse.decode(data),
-    pick: (result) => result.search,
-    finish: first as (results: unknown[]) => R,
   };
 }
 

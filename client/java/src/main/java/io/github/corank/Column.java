@@ -1,12 +1,16 @@
 package io.github.corank;
 
+import io.github.corank.v1.KeyColumn;
 import io.github.corank.v1.NullOrder;
 import io.github.corank.v1.SortOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Objects;
 
-/** One column of a key of {@link SortColumns}: numbers, records, or strings. Immutable. */
+/**
+ * One column of {@link SortColumns} or {@link SearchColumns}: numbers, records, or strings.
+ * Immutable.
+ */
 public final class Column {
   private final Input data;
   private final Input offsets;
@@ -124,16 +128,27 @@ public final class Column {
     return validity;
   }
 
-  SortOrder order() {
-    return order;
-  }
-
-  NullOrder nulls() {
-    return nulls;
-  }
-
-  NanOrder nans() {
-    return nans;
+  /**
+   * Adds the arrays and the order to a request. Defaults stay unset: the server takes the order of
+   * needles from the haystack.
+   */
+  void addTo(Task task, String path, KeyColumn.Builder message) {
+    if (order != SortOrder.SORT_ORDER_ASCENDING) {
+      message.setOrder(order);
+    }
+    if (nulls != NullOrder.NULL_ORDER_LAST) {
+      message.setNulls(nulls);
+    }
+    if (nans != NanOrder.GREATEST) {
+      message.setNans(nans.wire());
+    }
+    task.pieces(path + "data", data, message.getDataBuilder());
+    if (offsets != null) {
+      task.integers(path + "offsets", offsets, message.getOffsetsBuilder());
+    }
+    if (validity != null) {
+      task.pieces(path + "validity", validity, message.getValidityBuilder());
+    }
   }
 
   long rows() {

@@ -14,6 +14,7 @@ public abstract sealed class Operator<R>
         SortColumns,
         Merge,
         Search,
+        SearchColumns,
         Expand,
         Move,
         Gather,

@@ -144,14 +144,7 @@ public final class SortColumns extends Operator<SortColumnsResult> {
   private void addColumn(Task task, KeyColumn.Builder message, int at, long count) {
     Column column = columns.get(at);
     String path = "key_columns[" + at + "].";
-    message.setOrder(column.order()).setNulls(column.nulls()).setNans(column.nans().wire());
-    task.pieces(path + "data", column.data(), message.getDataBuilder());
-    if (column.offsets() != null) {
-      task.integers(path + "offsets", column.offsets(), message.getOffsetsBuilder());
-    }
-    if (column.validity() != null) {
-      task.pieces(path + "validity", column.validity(), message.getValidityBuilder());
-    }
+    column.addTo(task, path, message);
     if (!hasColumns()) {
       return;
     }

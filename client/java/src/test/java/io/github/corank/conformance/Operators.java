@@ -35,6 +35,7 @@ import io.github.corank.RankMethod;
 import io.github.corank.Remove;
 import io.github.corank.Scatter;
 import io.github.corank.Search;
+import io.github.corank.SearchColumns;
 import io.github.corank.Select;
 import io.github.corank.SelectResult;
 import io.github.corank.Selection;
@@ -73,6 +74,7 @@ final class Operators {
       case "sort_columns" -> sortColumns();
       case "merge" -> merge();
       case "search" -> search();
+      case "search_columns" -> searchColumns();
       case "expand" -> {
         expect("values", "counts");
         yield new Made(Expand.of(input("values"), input("counts")), List.of("values"));
@@ -167,10 +169,9 @@ final class Operators {
     return new Made(made, names);
   }
 
-  private Made sortColumns() {
-    expect("columns", "values", "output", "limit", "algorithm", "run_offsets");
+  private List<Column> columns(String name) {
     List<Column> columns = new ArrayList<>();
-    for (JsonElement each : given.getAsJsonArray("columns")) {
+    for (JsonElement each : given.getAsJsonArray(name)) {
       JsonObject column = each.getAsJsonObject();
       Driver.checkMembers(column, Set.of("data", "offsets", "validity", "order", "nulls", "nans"));
       Input data = input(column.getAsJsonObject("data"));
@@ -192,7 +193,24 @@ final class Operators {
       }
       columns.add(descending ? made.descending() : made);
     }
-    SortColumns made = SortColumns.of(columns);
+    return columns;
+  }
+
+  private Made searchColumns() {
+    expect("haystack_columns", "needle_columns", "bound", "assume_sorted");
+    SearchColumns made = SearchColumns.of(columns("haystack_columns"), columns("needle_columns"));
+    if (text("bound", "lower").equals("upper")) {
+      made.upperBound();
+    }
+    if (is("assume_sorted")) {
+      made.assumeSorted();
+    }
+    return new Made(made, List.of("positions"));
+  }
+
+  private Made sortColumns() {
+    expect("columns", "values", "output", "limit", "algorithm", "run_offsets");
+    SortColumns made = SortColumns.of(columns("columns"));
     if (given.has("run_offsets")) {
       made.runs(input("run_offsets"));
     }
