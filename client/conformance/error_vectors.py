@@ -78,6 +78,29 @@ def runs() -> Iterator[Vector]:
         )
 
 
+def _column_searches() -> Iterator[Vector]:
+    """Bad searches by columns."""
+    one, other = (
+        {"data": oracle.numbers("uint8", [1, 1, 1]).json()},
+        {"data": oracle.numbers("int16", [1, 1, 1]).json()},
+    )
+    short = {"data": oracle.numbers("int16", [1, 1]).json()}
+    words = oracle.strings([b"a", b"b", b"c"]).json(False)
+    falls = {"data": oracle.numbers("int16", [3, 4, 2]).json()}
+    for name, haystack, needles, field in (
+        ("unsorted", [one, falls], [one, other], "haystack_columns"),
+        ("rows", [one, short], [one, other], "haystack_columns[1]"),
+        ("needle_rows", [one, other], [one, short], "needle_columns[1]"),
+        ("type", [one, words], [one, one], "needle_columns[1]"),
+        ("fewer", [one, other], [one], "needle_columns"),
+        ("none", [], [], "haystack_columns"),
+        ("many", [one] * 33, [one] * 33, "haystack_columns"),
+    ):
+        command = call("search_columns", {"haystack_columns": haystack, "needle_columns": needles})
+        reason = {"reason": _UNSORTED} if name == "unsorted" else {}
+        yield refused(f"search_columns/{name}", ["search_columns", "integers"], command, field=field, **reason)
+
+
 def merges_and_searches() -> Iterator[Vector]:
     """Bad merges and searches."""
     arguments: Vector
@@ -105,6 +128,7 @@ def merges_and_searches() -> Iterator[Vector]:
     yield refused(
         "search/unsorted", ["search", "integers"], call("search", arguments), field="haystack", reason=_UNSORTED
     )
+    yield from _column_searches()
     nan = Array("float32", [bytes.fromhex("0000c07f"), bytes(4)])
     arguments = {"haystack": nan, "needles": nan}
     yield refused(

@@ -30,6 +30,7 @@ import large_selections
 import large_vectors
 import operator_vectors
 import rank_vectors
+import search_vectors
 import select_vectors
 import set_vectors
 from operator_vectors import Vector
@@ -45,7 +46,7 @@ def files() -> dict[str, list[Vector]]:
         "columns": list(operator_vectors.columns()),
         "nulls": list(operator_vectors.nulls()),
         "merge": list(operator_vectors.merges()),
-        "search": list(operator_vectors.searches()),
+        "search": [*operator_vectors.searches(), *search_vectors.searches()],
         "intervals": [
             *interval_vectors.expands(),
             *interval_vectors.moves(),

@@ -211,6 +211,16 @@ class Operators:
         given["side"] = {"lower": "left", "upper": "right"}[given.pop("bound", "lower")]
         return ["positions"], self._call("search", given.pop("haystack"), given.pop("needles"), **given, **keep)
 
+    def _search_columns(self, given: Json, keep: Json) -> Any:
+        haystack, needles = given.pop("haystack_columns"), given.pop("needle_columns")
+        given["side"] = {"lower": "left", "upper": "right"}[given.pop("bound", "lower")]
+        if haystack:
+            given["descending"] = [column.get("order") == "descending" for column in haystack]
+            given["nulls"] = [column.get("nulls", "last") for column in haystack]
+            given["nan"] = [NANS[column.get("nans", "greatest")] for column in haystack]
+        tables = [[self._column(column) for column in table] for table in (haystack, needles)]
+        return ["positions"], self._call("search_columns", *tables, **given, **keep)
+
     def _group(self, given: Json, keep: Json) -> Any:
         names, keys = given.pop("outputs", None), given.pop("keys")
         arrangement = given.pop("input", "unsorted")
