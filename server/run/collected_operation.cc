@@ -175,7 +175,9 @@ absl::Status CollectedOperation::SendWhole(const StreamTarget& target, const Res
 absl::Status CollectedOperation::MoveToHost(std::vector<Operand>& inputs, EngineStream& stream, Outcome& outcome) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     Operand& input = inputs[i];
-    if (!input.on_device || input.is_spilled || input.size_bytes() == 0) continue;
+    if (!input.on_device || input.is_spilled) continue;
+    input.is_spilled = true;
+    if (input.size_bytes() == 0) continue;
     CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> host,
                             spec_.memory->AllocateHost(input.size_bytes(), spec_.pipe->inputs()[i].field));
     CORANK_RETURN_IF_ERROR(stream.Begin());
@@ -183,7 +185,6 @@ absl::Status CollectedOperation::MoveToHost(std::vector<Operand>& inputs, Engine
         FinishCopyIn(stream, stream.CopyToHost(host->data(), input.bytes, input.size_bytes()), &outcome.stats));
     input.bytes = host->data();
     input.lease = host;
-    input.is_spilled = true;
   }
   return absl::OkStatus();
 }

@@ -1,14 +1,16 @@
 #include "server/run/external_column_sort.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "proto/wire_enums.h"
+#include "server/base/errors.h"
 #include "server/base/status_macros.h"
-#include "server/model/offsets.h"
+#include "server/run/overlap.h"
 #include "server/run/row_sink.h"
 #include "server/run/row_source.h"
 #include "server/run/table_merge.h"
@@ -37,25 +39,51 @@ Inputs InputsOf(const Spec& sort) {
   return inputs;
 }
 
+bool IsPending(const Operand& input) { return input.stream_input >= 0; }
+
+// Whether nobody has announced how long some array is.
+bool IsUnknown(const Inputs& inputs) {
+  return std::any_of(inputs.begin(), inputs.end(), [](const auto& input) { return !input.second->has_count; });
+}
+
+// Where pieces begin is known only from the lengths of all arrays and the offsets of strings. Sorted runs are merged
+// from where they are.
+bool NeedsWhole(const Spec& sort, const Inputs& inputs) {
+  return IsUnknown(inputs) || !sort.run_offsets.empty() ||
+         std::any_of(sort.columns.begin(), sort.columns.end(), [](const auto& column) { return column.offsets; }) ||
+         !std::all_of(inputs.begin(), inputs.end(), [](const auto& input) { return IsPending(*input.second); });
+}
+
+// Merged tiles leave before later ones are read.
+bool SparesInputs(const ColumnSortOperation& whole, const Inputs& inputs) {
+  return std::none_of(whole.results().begin(), whole.results().end(), [&](const PendingResult& result) {
+    return std::any_of(inputs.begin(), inputs.end(), [&result](const auto& input) {
+      return Overlaps(*input.second, result.target, result.size_bytes());
+    });
+  });
+}
+
 bool Takes(const Spec& sort) {
-  if (sort.want_ranks || !sort.run_offsets.empty() || sort.limit == 0 || !sort.has_rows() || sort.rows() == 0) {
-    return false;
-  }
+  if (sort.want_ranks || sort.limit == 0 || (sort.has_rows() && sort.rows() == 0)) return false;
   const Inputs inputs = InputsOf(sort);
-  const bool is_streamed = sort.columns.front().data.stream_input >= 0;
-  const auto is_taken = [is_streamed](const auto& input) {
-    return is_streamed ? input.second->stream_input >= 0 && input.second->has_count
-                       : input.second->stream_input < 0 && RowSource::IsOnHost(*input.second);
-  };
-  if (!std::all_of(inputs.begin(), inputs.end(), is_taken)) return false;
-  const auto is_shared = [](const auto& input) { return input.second->is_shared; };
-  if (!is_streamed && std::none_of(inputs.begin(), inputs.end(), is_shared)) return false;
+  bool is_streamed = false, is_shared = false;
+  for (const auto& [field, input] : inputs) {
+    if (!IsPending(*input) && !RowSource::IsOnHost(*input)) return false;
+    is_streamed |= IsPending(*input) || input->is_spilled;
+    is_shared |= input->is_shared;
+  }
+  if (!is_streamed && !is_shared) return false;
+  const bool needs_streams = IsUnknown(inputs);  // of strings, because they may be long
   const ColumnSortOperation whole(sort);
+  if (!is_streamed && !sort.run_offsets.empty() && !SparesInputs(whole, inputs)) return false;
   return std::all_of(whole.results().begin(), whole.results().end(), [&](const PendingResult& result) {
     if (!is_streamed) return RowResult::CanHold(result.target);
     // A row of strings has many elements.
     const int64_t row_bytes = sort.limit > 0 ? result.size_bytes() / sort.limit : 0;
-    return TakesStreamedRows(result.target, std::max<int64_t>(result.element_bytes, row_bytes), sort.limit);
+    const bool has_stream = result.target != nullptr && result.target->stream_id();
+    return has_stream ||
+           (!needs_streams &&
+            TakesStreamedRows(result.target, std::max<int64_t>(result.element_bytes, row_bytes), sort.limit));
   });
 }
 
@@ -64,7 +92,10 @@ class ColumnSortWork final : public ExternalWork {
   explicit ColumnSortWork(Spec sort) : sort_(std::move(sort)) {}
 
   Strategy strategy() const override { return Strategy::kExternalSort; }
-  bool is_streamed() const override { return sort_.columns.front().data.stream_input >= 0; }
+  bool is_streamed() const override {
+    return std::any_of(inputs_.begin(), inputs_.end(), [](const auto& input) { return IsPending(*input.second); });
+  }
+  bool needs_whole_arrays() const override { return NeedsWhole(sort_, inputs_); }
   bool may_fit_whole() const override { return true; }
   bool prefers_whole() const override { return true; }
   int64_t HostBytes(int64_t parts, int64_t, const JobMemory& memory) const override {
@@ -76,6 +107,7 @@ class ColumnSortWork final : public ExternalWork {
 
  private:
   const Spec sort_;
+  const Inputs inputs_ = InputsOf(sort_);
 };
 
 }  // namespace
@@ -85,20 +117,26 @@ std::unique_ptr<const ExternalWork> ExternalColumnSort::For(const Spec& sort) {
 }
 
 int64_t ExternalColumnSort::HostBytes(const Spec& sort, int64_t parts, const JobMemory& memory) {
+  const Inputs inputs = InputsOf(sort);
+  if (IsUnknown(inputs)) return memory.max_host_bytes();
   const TableShape shape(sort);
-  // Where pieces begin is known only from the offsets of strings, so their streams are received first.
-  const bool is_received = parts > 0 && shape.has_strings();
-  int64_t copies = 0;
-  for (const auto& [field, input] : InputsOf(sort)) {
-    if (is_received || parts == 0) copies += is_received ? input->size_bytes() : RowSource::CopyBytes(*input);
+  const bool is_collected = parts > 0 && NeedsWhole(sort, inputs);
+  int64_t arrays = 0;
+  for (const auto& [field, input] : inputs) {
+    if (parts == 0 || is_collected) arrays += IsPending(*input) ? input->size_bytes() : RowSource::CopyBytes(*input);
   }
-  return copies + TableSorter::HostBytes(shape, sort.rows(), sort.limit, parts > 0 && !is_received, memory);
+  if (!sort.run_offsets.empty()) {
+    return arrays + TileHostBytes(shape, TableSorter::PieceSize(shape, sort.rows(), memory));
+  }
+  const int64_t sorting = TableSorter::HostBytes(shape, sort.rows(), sort.limit, parts > 0 && !is_collected, memory);
+  return sorting > std::numeric_limits<int64_t>::max() - arrays ? sorting : arrays + sorting;
 }
 
 int64_t ExternalColumnSort::device_bytes(const Engine& engine) const {
   // Tiles of the result are no larger than pieces.
   const TableSize size = TableSorter::PieceSize(shape_, spec_.rows(), *means_.memory);
-  return TableSorter::kStreams * shape_.SortBytes(engine, size, size.rows);
+  const size_t runs = spec_.run_offsets.empty() ? 0 : spec_.run_offsets.size() - 1;
+  return TableSorter::kStreams * shape_.SortBytes(engine, size, size.rows, runs);
 }
 
 int64_t ExternalColumnSort::host_bytes() const { return HostBytes(spec_, means_.parts(), *means_.memory); }
@@ -106,23 +144,23 @@ int64_t ExternalColumnSort::host_bytes() const { return HostBytes(spec_, means_.
 absl::Status ExternalColumnSort::Work(Lane& lane, Outcome& outcome) {
   JobMemory& memory = *means_.memory;
   const Inputs inputs = InputsOf(spec_);
-  CORANK_ASSIGN_OR_RETURN(RowSource source, RowSource::Open({inputs.begin(), inputs.end()}, means_.pipe.get(), memory));
-  if (shape_.has_strings() && !source.is_complete()) {
-    CORANK_RETURN_IF_ERROR(source.ReceiveAll(lane, memory));
-    for (size_t i = 0; i < source.arrays().size(); ++i) {
-      if (shape_.arrays()[i].kind != TableShape::Array::Kind::kOffsets) continue;
-      const RowSource::Array &offsets = source.arrays()[i], &strings = source.arrays()[i - 1];
-      CORANK_RETURN_IF_ERROR(
-          CheckRisingOffsets(Int64View(offsets.rows, offsets.count), offsets.field, strings.count, "strings", "bytes"));
-    }
+  CORANK_ASSIGN_OR_RETURN(RowSource source, RowSource::Open({inputs.begin(), inputs.end()}, means_.source(), memory));
+  TableSize most = TableSorter::PieceSize(shape_, spec_.rows(), memory);
+  std::vector<TableRun> runs;
+  TableCheck check;
+  const bool is_merge = !spec_.run_offsets.empty();
+  if (is_merge) {
+    CORANK_RETURN_IF_ERROR(TableSorter::CheckLongest(shape_, most, source.arrays(), spec_.rows()));
+    runs = GivenRuns(source.arrays());
+  } else {
+    TableSorter sorter(shape_, spec_.rows(), spec_.limit, &memory, &lane, &outcome.stats);
+    CORANK_RETURN_IF_ERROR(sorter.AddAll(source));
+    CORANK_ASSIGN_OR_RETURN(runs, sorter.Finish());
+    check.algorithm = sorter.algorithm();
   }
-  TableSorter sorter(shape_, spec_.rows(), spec_.limit, &memory, &lane, &outcome.stats);
-  CORANK_RETURN_IF_ERROR(sorter.AddAll(source));
-  CORANK_ASSIGN_OR_RETURN(const std::vector<TableRun> runs, sorter.Finish());
   lane.set_next_stage(Stage::kCopyOut);
   outcome.stats.set_runs(runs.size() > 1 ? static_cast<int32_t>(runs.size()) : 0);
   outcome.stats.set_out_of_core(true);
-  outcome.sort_algorithm = ToWire(sorter.algorithm());
   const ColumnSortOperation whole(spec_);
   CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> results, RowResult::Make(whole.results()));
   std::vector<RowSink::Column> places;
@@ -133,11 +171,12 @@ absl::Status ExternalColumnSort::Work(Lane& lane, Outcome& outcome) {
     }
   }
   if (spec_.values || spec_.want_indices) places.push_back(results.back().column());
-  TableSize most = TableSorter::PieceSize(shape_, spec_.rows(), memory);
   most.rows = std::min(most.rows, std::max<int64_t>(1, kTileBytes / shape_.row_bytes()));
   TableSink sink(shape_, std::move(places), std::move(most), means_.pipe.get(), &lane);
   const int64_t rows = spec_.limit < 0 ? spec_.rows() : std::min(spec_.limit, spec_.rows());
-  CORANK_RETURN_IF_ERROR(MergeTables(lane, shape_, runs, rows, sink, &outcome.stats));
+  CORANK_RETURN_IF_ERROR(MergeTables(lane, shape_, runs, rows, sink, &outcome.stats, is_merge ? &check : nullptr));
+  if (!check.in_order) return Unsorted(runs, lane);
+  outcome.sort_algorithm = ToWire(check.algorithm);
   auto string_bytes = sink.taken().string_bytes.begin();
   for (const RowResult& made : results) {
     outcome.results.push_back(made.Collect());
@@ -146,6 +185,31 @@ absl::Status ExternalColumnSort::Work(Lane& lane, Outcome& outcome) {
     }
   }
   return absl::OkStatus();
+}
+
+std::vector<TableRun> ExternalColumnSort::GivenRuns(const std::vector<RowSource::Array>& inputs) const {
+  std::vector<char*> arrays;
+  for (const RowSource::Array& input : inputs) arrays.push_back(const_cast<char*>(input.rows));  // are only read
+  arrays.resize(shape_.arrays().size(), nullptr);
+  std::vector<TableRun> runs;
+  for (size_t i = 1; i < spec_.run_offsets.size(); ++i) {
+    const int64_t first = spec_.run_offsets[i - 1];
+    runs.push_back({spec_.run_offsets[i] - first, arrays, nullptr, first});
+  }
+  return runs;
+}
+
+absl::Status ExternalColumnSort::Unsorted(const std::vector<TableRun>& runs, Lane& lane) const {
+  constexpr int64_t kRowsAtOnce = 1 << 20;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    for (int64_t row = runs[i].first; row < runs[i].end(); row += kRowsAtOnce) {
+      CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+      const int64_t end = std::min(row + kRowsAtOnce, runs[i].end());
+      const int64_t found = FirstUnsorted(shape_, runs[i], row, end);
+      if (found < end) return ColumnSortOperation::UnsortedRun(i, found);
+    }
+  }
+  return InvalidField("run_offsets", "the runs changed while they were merged");
 }
 
 }  // namespace corank

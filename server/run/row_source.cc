@@ -45,24 +45,4 @@ absl::StatusOr<std::vector<InputChunk>> RowSource::Receive(Lane& lane) {
   return chunks;
 }
 
-absl::Status RowSource::ReceiveAll(Lane& lane, JobMemory& memory) {
-  for (Array& array : arrays_) {
-    const int64_t bytes = array.count * array.element_bytes;
-    CORANK_ASSIGN_OR_RETURN(array.copy, memory.AllocateHost(std::max<int64_t>(1, bytes), array.field));
-    array.rows = array.copy->data();
-  }
-  for (;;) {
-    CORANK_ASSIGN_OR_RETURN(const std::vector<InputChunk> chunks, Receive(lane));
-    if (chunks.empty()) break;
-    for (const InputChunk& chunk : chunks) {
-      if (chunk.count == 0) continue;
-      const Array& array = arrays_[chunk.input];
-      std::memcpy(array.copy->data() + chunk.first_element * array.element_bytes, chunk.bytes.get(),
-                  static_cast<size_t>(chunk.count * array.element_bytes));
-    }
-  }
-  pipe_ = nullptr;
-  return absl::OkStatus();
-}
-
 }  // namespace corank

@@ -45,9 +45,6 @@ class RowSource {
   /// Waits for chunks, whose `input` counts arrays(). Empty: all arrays have ended. Errors: those of
   /// ChunkPipe::Receive.
   absl::StatusOr<std::vector<InputChunk>> Receive(Lane& lane);
-  /// Receives all chunks into pinned memory; is_complete() afterwards. All counts must be known. Returns the errors of
-  /// Receive and of allocations.
-  absl::Status ReceiveAll(Lane& lane, JobMemory& memory);
 
  private:
   explicit RowSource(ChunkPipe* pipe) : pipe_(pipe) {}

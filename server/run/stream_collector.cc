@@ -36,6 +36,7 @@ absl::StatusOr<std::vector<Operand>> StreamCollector::Collect() {
     operand.element_bytes = inputs[i].element_bytes;
     operand.count = exchange_->received(i);
     operand.on_device = !inputs[i].is_control;
+    operand.is_snapshot = inputs[i].is_control;
     operand.is_spilled = IsSpilled(i);
     operand.device = lane_->stream().device();
     if (blocks_[i] != nullptr) operand.bytes = blocks_[i]->data();

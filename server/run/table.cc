@@ -74,7 +74,8 @@ std::vector<KeyColumn> TableShape::Columns(const std::vector<char*>& arrays) con
 }
 
 ColumnSortArgs TableShape::Args(const std::vector<char*>& from, const std::vector<char*>& to, const TableSize& size,
-                                int64_t kept, std::vector<KeyColumn>& columns) const {
+                                int64_t kept, const std::vector<int64_t>& run_offsets,
+                                std::vector<KeyColumn>& columns) const {
   columns = Columns(from);
   auto out = to.begin();
   auto string_bytes = size.string_bytes.begin();
@@ -92,6 +93,10 @@ ColumnSortArgs TableShape::Args(const std::vector<char*>& from, const std::vecto
   args.algorithm = algorithm_;
   args.count = size.rows;
   args.limit = kept;
+  if (!run_offsets.empty()) {
+    args.run_offsets = run_offsets.data();
+    args.run_count = static_cast<int32_t>(run_offsets.size()) - 1;
+  }
   args.value_bytes = value_bytes_;
   if (value_bytes_ > 0) {
     args.values_in = from.back();
@@ -101,17 +106,23 @@ ColumnSortArgs TableShape::Args(const std::vector<char*>& from, const std::vecto
 }
 
 absl::Status TableShape::Sort(EngineStream& stream, const std::vector<char*>& from, const std::vector<char*>& to,
-                              const TableSize& size, int64_t kept, OperatorReport* report) const {
+                              const TableSize& size, int64_t kept, OperatorReport* report,
+                              const std::vector<int64_t>& run_offsets) const {
   std::vector<KeyColumn> columns;
-  return stream.SortColumns(Args(from, to, size, kept, columns), report);
+  return stream.SortColumns(Args(from, to, size, kept, run_offsets, columns), report);
 }
 
-int64_t TableShape::SortBytes(const Engine& engine, const TableSize& size, int64_t kept) const {
+int64_t TableShape::SortBytes(const Engine& engine, const TableSize& size, int64_t kept, size_t runs) const {
   char any = 0;
   const std::vector<char*> somewhere(arrays_.size(), &any);
+  std::vector<int64_t> run_offsets;
+  if (runs > 0) {  // any take as much memory
+    run_offsets.resize(runs + 1, size.rows);
+    run_offsets.front() = 0;
+  }
   std::vector<KeyColumn> columns;
   return BlockBytes(size) + BlockBytes({kept, size.string_bytes}) +
-         engine.WorkspaceBytes(Args(somewhere, somewhere, size, kept, columns));
+         engine.WorkspaceBytes(Args(somewhere, somewhere, size, kept, run_offsets, columns));
 }
 
 namespace {
@@ -161,7 +172,7 @@ std::vector<int64_t> CutTables(const TableShape& shape, const std::vector<TableR
   std::vector<int64_t> least = begin, most(runs.size());
   for (size_t i = 0; i < runs.size(); ++i) {
     orders.push_back(OrderOf(shape, runs[i]));
-    most[i] = std::min(runs[i].rows, begin[i] + rows);
+    most[i] = std::min(runs[i].end(), begin[i] + rows);
   }
   // Run i ends between least[i] and most[i]. Each step takes the middle row of the longest range and counts the rows
   // before it, which tells whether that row is among the wanted ones.
@@ -196,6 +207,22 @@ std::vector<int64_t> CutTables(const TableShape& shape, const std::vector<TableR
       most = before;
     }
   }
+}
+
+int64_t FirstUnsorted(const TableShape& shape, const TableRun& run, int64_t begin, int64_t end) {
+  const std::vector<KeyColumn> columns = shape.Columns(run.arrays);
+  const RowOrder order(columns.data(), static_cast<int>(columns.size()));
+  for (int64_t row = std::max(begin, run.first + 1); row < std::min(end, run.end()); ++row) {
+    if (order.Compare(row, row - 1, /*equal_bytes=*/0) < 0) return row;
+  }
+  return end;
+}
+
+bool InOrderAt(const TableShape& shape, const std::vector<TableRun>& runs, const std::vector<int64_t>& rows) {
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (FirstUnsorted(shape, runs[i], rows[i], rows[i] + 1) == rows[i]) return false;
+  }
+  return true;
 }
 
 TableSize SizeOf(const TableShape& shape, const std::vector<TableRun>& runs, const std::vector<int64_t>& begin,

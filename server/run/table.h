@@ -62,15 +62,17 @@ class TableShape {
 
   /// The columns that begin at these addresses, one for each array.
   std::vector<KeyColumn> Columns(const std::vector<char*>& arrays) const;
-  /// Enqueues a sort of rows on the device into a table with the first `kept` of them.
+  /// Enqueues a sort of rows on the device into a table with the first `kept` of them. With `run_offsets`, checks and
+  /// merges those runs (ColumnSortArgs::run_offsets).
   absl::Status Sort(EngineStream& stream, const std::vector<char*>& from, const std::vector<char*>& to,
-                    const TableSize& size, int64_t kept, OperatorReport* report) const;
-  /// Device memory for that sort and both tables.
-  int64_t SortBytes(const Engine& engine, const TableSize& size, int64_t kept) const;
+                    const TableSize& size, int64_t kept, OperatorReport* report,
+                    const std::vector<int64_t>& run_offsets = {}) const;
+  /// Device memory for that sort and both tables, with this many runs.
+  int64_t SortBytes(const Engine& engine, const TableSize& size, int64_t kept, size_t runs = 0) const;
 
  private:
   ColumnSortArgs Args(const std::vector<char*>& from, const std::vector<char*>& to, const TableSize& size, int64_t kept,
-                      std::vector<KeyColumn>& columns) const;
+                      const std::vector<int64_t>& run_offsets, std::vector<KeyColumn>& columns) const;
 
   std::vector<KeyColumn> columns_;  // without addresses
   std::vector<bool> has_validity_;  // of each column
@@ -83,11 +85,14 @@ class TableShape {
   int64_t row_bytes_ = 0;
 };
 
-/// A sorted table in pinned host memory. With a limit, its memory may be larger than its rows.
+/// Sorted rows [first, first + rows) of a table in pinned host memory.
 struct TableRun {
   int64_t rows = 0;
-  std::vector<char*> arrays;
+  std::vector<char*> arrays;  // of the table. Null: the indices of the rows, which nobody has written down
   std::shared_ptr<StreamBlock> memory = nullptr;
+  int64_t first = 0;
+
+  int64_t end() const { return first + rows; }
 };
 
 /// Finds which rows are the next of all runs together: `rows` rows from `begin` on, where begin[i] is a row of run i.
@@ -95,6 +100,11 @@ struct TableRun {
 /// first. Takes O(r log n) comparisons for each of about log(r n) steps, with r runs.
 std::vector<int64_t> CutTables(const TableShape& shape, const std::vector<TableRun>& runs,
                                const std::vector<int64_t>& begin, int64_t rows);
+
+/// Whether no run has a row that comes before its predecessor, as far as rows[i] of each run i tells.
+bool InOrderAt(const TableShape& shape, const std::vector<TableRun>& runs, const std::vector<int64_t>& rows);
+/// The first row of [begin, end) of a run that comes before its predecessor in the run; `end` if there is none.
+int64_t FirstUnsorted(const TableShape& shape, const TableRun& run, int64_t begin, int64_t end);
 
 /// Rows [begin[i], end[i]) of all runs together.
 TableSize SizeOf(const TableShape& shape, const std::vector<TableRun>& runs, const std::vector<int64_t>& begin,

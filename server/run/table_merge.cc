@@ -96,13 +96,21 @@ namespace {
 struct Cut {
   std::vector<int64_t> begin, end;
   TableSize size;
+  int64_t wanted_rows = 0;  // as many as size has, if the runs are sorted
+
+  // The number of rows of each run, added up.
+  std::vector<int64_t> Offsets() const {
+    std::vector<int64_t> offsets = {0};
+    for (size_t i = 0; i < begin.size(); ++i) offsets.push_back(offsets.back() + end[i] - begin[i]);
+    return offsets;
+  }
 };
 
 // The next rows of all runs that fit into a tile, at most `rows`.
 Cut NextTile(const TableShape& shape, const std::vector<TableRun>& runs, const std::vector<int64_t>& begin,
              int64_t rows, const TableSink& sink) {
   for (;; rows = shape.WholeRows(rows / 2)) {
-    Cut cut{begin, CutTables(shape, runs, begin, rows), {}};
+    Cut cut{begin, CutTables(shape, runs, begin, rows), {}, rows};
     cut.size = SizeOf(shape, runs, cut.begin, cut.end);
     if (sink.Fits(cut.size) || rows <= shape.WholeRows(1)) return cut;
   }
@@ -149,7 +157,7 @@ absl::Status Gather(EngineStream& stream, const TableShape& shape, const std::ve
       CORANK_RETURN_IF_ERROR(GatherBits(stream, runs, cut, a, to[a]));
     } else if (array.kind == Kind::kStrings) {
       CORANK_RETURN_IF_ERROR(GatherStrings(stream, runs, cut, a, to[a], to[a + 1]));
-    } else if (array.kind == Kind::kRows) {
+    } else if (array.kind == Kind::kRows && runs.front().arrays[a] != nullptr) {
       int64_t first = 0;
       for (size_t i = 0; i < runs.size(); ++i) {
         const int64_t count = cut.end[i] - cut.begin[i];
@@ -164,30 +172,68 @@ absl::Status Gather(EngineStream& stream, const TableShape& shape, const std::ve
 
 }  // namespace
 
+int64_t TileHostBytes(const TableShape& shape, const TableSize& tile) {
+  int64_t bytes = 0;
+  for (const TableShape::Array& array : shape.arrays()) {
+    // Gathered on the host; other arrays are copied from where they are.
+    if (array.kind == Kind::kOffsets || array.kind == Kind::kBitmap) bytes += AlignUp(array.Bytes(tile));
+  }
+  return TableSorter::kStreams * bytes;
+}
+
 absl::Status MergeTables(Lane& lane, const TableShape& shape, const std::vector<TableRun>& runs, int64_t rows,
-                         TableSink& sink, v1::RequestStats* stats) {
+                         TableSink& sink, v1::RequestStats* stats, TableCheck* check) {
   EngineStreamRing turns(lane, TableSorter::kStreams, stats);
-  std::vector<int64_t> begin(runs.size(), 0);
-  while (sink.taken().rows < rows) {
+  std::vector<int64_t> begin;
+  int64_t last = rows;  // of the rows that go to the device
+  for (const TableRun& run : runs) begin.push_back(run.first);
+  if (check != nullptr) {
+    last = 0;
+    for (const TableRun& run : runs) last += run.rows;
+  }
+  for (int64_t done = 0; done < last;) {
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-    const Cut cut = NextTile(shape, runs, begin, std::min(sink.tile_rows(), rows - sink.taken().rows), sink);
-    CORANK_ASSIGN_OR_RETURN(TableSink::Tile tile, sink.Take(cut.size, /*wait=*/false));
-    if (tile.arrays.empty()) {
-      CORANK_RETURN_IF_ERROR(turns.FinishAll());
-      CORANK_ASSIGN_OR_RETURN(tile, sink.Take(cut.size, /*wait=*/true));
+    const bool is_wanted = done < rows;
+    const int64_t most_rows = std::min(sink.tile_rows(), (is_wanted ? rows : last) - done);
+    const Cut cut = NextTile(shape, runs, begin, most_rows, sink);
+    if (check != nullptr) {
+      check->in_order &= cut.size.rows == cut.wanted_rows && InOrderAt(shape, runs, begin);
+      if (!check->in_order) break;
+    }
+    TableSink::Tile tile;
+    if (is_wanted) {
+      CORANK_ASSIGN_OR_RETURN(tile, sink.Take(cut.size, /*wait=*/false));
+      if (tile.arrays.empty()) {
+        CORANK_RETURN_IF_ERROR(turns.FinishAll());
+        CORANK_ASSIGN_OR_RETURN(tile, sink.Take(cut.size, /*wait=*/true));
+      }
     }
     CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
     const auto report = std::make_shared<OperatorReport>();
-    turns.WhenDone([&sink, tile, report] { sink.Done(tile); });
+    turns.WhenDone([&sink, check, tile, report] {
+      if (check != nullptr) {
+        check->in_order &= report->fault == OperatorReport::Fault::kNone;
+        if (check->algorithm == SortAlgorithm::kAuto) check->algorithm = report->sort_algorithm;
+      }
+      if (!tile.arrays.empty()) sink.Done(tile);
+    });
     CORANK_ASSIGN_OR_RETURN(void* const unsorted, stream->AllocateDevice(shape.BlockBytes(cut.size)));
     CORANK_ASSIGN_OR_RETURN(void* const sorted, stream->AllocateDevice(shape.BlockBytes(cut.size)));
     const std::vector<char*> from = shape.Places(static_cast<char*>(unsorted), cut.size);
     const std::vector<char*> to = shape.Places(static_cast<char*>(sorted), cut.size);
     CORANK_RETURN_IF_ERROR(Gather(*stream, shape, runs, cut, from));
     CORANK_RETURN_IF_ERROR(stream->EndCopyIn());
-    CORANK_RETURN_IF_ERROR(shape.Sort(*stream, from, to, cut.size, cut.size.rows, report.get()));
+    const std::vector<int64_t> offsets = cut.Offsets();
+    for (size_t i = 0; i < runs.size() && runs[i].arrays.back() == nullptr; ++i) {
+      const int32_t bytes = shape.arrays().back().element_bytes;
+      if (offsets[i + 1] == offsets[i]) continue;
+      CORANK_RETURN_IF_ERROR(
+          stream->Iota(from.back() + offsets[i] * bytes, bytes, cut.begin[i], offsets[i + 1] - offsets[i]));
+    }
+    CORANK_RETURN_IF_ERROR(shape.Sort(*stream, from, to, cut.size, cut.size.rows, report.get(),
+                                      check != nullptr ? offsets : std::vector<int64_t>()));
     CORANK_RETURN_IF_ERROR(stream->EndKernels());
-    for (size_t i = 0; i < to.size(); ++i) {
+    for (size_t i = 0; i < tile.arrays.size(); ++i) {
       if (tile.arrays[i] == nullptr) continue;
       const TableShape::Array& array = shape.arrays()[i];
       // The first offset belongs to the tile before, which may still be on its way.
@@ -195,6 +241,7 @@ absl::Status MergeTables(Lane& lane, const TableShape& shape, const std::vector<
       CORANK_RETURN_IF_ERROR(stream->CopyToHost(tile.arrays[i] + kept, to[i] + kept, array.Bytes(cut.size) - kept));
     }
     begin = cut.end;
+    done += cut.size.rows;
   }
   return turns.FinishAll();
 }

@@ -49,10 +49,20 @@ class TableSink {
   TableSize most_, taken_;
 };
 
+/// What a merge found out about runs that it checked.
+struct TableCheck {
+  bool in_order = true;                            // if not, the tiles are invalid
+  SortAlgorithm algorithm = SortAlgorithm::kAuto;  // that merged the first tile
+};
+
 /// Merges the first `rows` rows of the runs into tiles of the sink. Stable: equal rows come from the earlier run first.
-/// Nothing is in progress when this returns.
+/// Nothing is in progress when this returns. `check`: if not null, the caller sorted the runs, so all their rows are
+/// checked. They may lie in memory that anybody can change meanwhile, except for offsets; even then no tile exceeds its
+/// memory.
 absl::Status MergeTables(Lane& lane, const TableShape& shape, const std::vector<TableRun>& runs, int64_t rows,
-                         TableSink& sink, v1::RequestStats* stats);
+                         TableSink& sink, v1::RequestStats* stats, TableCheck* check = nullptr);
+/// Upper bound of the pinned memory for tiles of a table on their way to the device.
+int64_t TileHostBytes(const TableShape& shape, const TableSize& tile);
 
 }  // namespace corank
 

@@ -58,21 +58,30 @@ TableSorter::TableSorter(const TableShape& shape, int64_t rows, int64_t limit, J
 
 int64_t TableSorter::KeptOf(size_t piece) const { return limit_ < 0 ? RowsOf(piece) : std::min(limit_, RowsOf(piece)); }
 
-absl::Status TableSorter::CutPieces(const std::vector<RowSource::Array>& inputs) {
-  std::vector<const int64_t*> offsets;  // of each column of strings
+absl::Status TableSorter::CheckLongest(const TableShape& shape, const TableSize& piece,
+                                       const std::vector<RowSource::Array>& inputs, int64_t rows) {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (shape_.arrays()[i].kind != Kind::kOffsets) continue;
-    const auto* const of_column = reinterpret_cast<const int64_t*>(inputs[i].rows);
+    const TableShape::Array& array = shape.arrays()[i];
+    if (array.kind != Kind::kOffsets) continue;
+    const auto* const offsets = reinterpret_cast<const int64_t*>(inputs[i].rows);
     int64_t longest = 0;
-    for (int64_t row = 0; row < rows_; ++row) longest = std::max(longest, of_column[row + 1] - of_column[row]);
+    for (int64_t row = 0; row < rows; ++row) longest = std::max(longest, offsets[row + 1] - offsets[row]);
     // So many rows may have to stay together, in a piece or in a tile of the result.
-    const int64_t room = most_.string_bytes[offsets.size()] / shape_.WholeRows(1);
+    const int64_t room = piece.string_bytes[array.strings] / shape.WholeRows(1);
     if (longest > room) {
       return TooLargeField(inputs[i].field, absl::StrCat("a string of ", longest, " bytes, but a table that is sorted ",
                                                          "in pieces may have strings of ", room,
                                                          ": raise --max-device-bytes, or sort long strings apart"));
     }
-    offsets.push_back(of_column);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TableSorter::CutPieces(const std::vector<RowSource::Array>& inputs) {
+  CORANK_RETURN_IF_ERROR(CheckLongest(shape_, most_, inputs, rows_));
+  std::vector<const int64_t*> offsets;  // of each column of strings
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (shape_.arrays()[i].kind == Kind::kOffsets) offsets.push_back(reinterpret_cast<const int64_t*>(inputs[i].rows));
   }
   for (int64_t first = 0; first < rows_;) {
     int64_t rows = std::min(most_.rows, rows_ - first);

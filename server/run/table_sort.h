@@ -26,6 +26,10 @@ class TableSorter {
   /// The most that a piece holds. Without strings, each piece but the last has so many rows. The pieces in progress fit
   /// into the job's device memory.
   static TableSize PieceSize(const TableShape& shape, int64_t rows, const JobMemory& memory);
+  /// INVALID_ARGUMENT names the offsets of a string that is too long for a piece of this size, or for a tile of the
+  /// result. `inputs`: complete, in the order of the shape.
+  static absl::Status CheckLongest(const TableShape& shape, const TableSize& piece,
+                                   const std::vector<RowSource::Array>& inputs, int64_t rows);
   /// Upper bound of the pinned memory for the runs, and for the pieces before they are sorted.
   static int64_t HostBytes(const TableShape& shape, int64_t rows, int64_t limit, bool is_streamed,
                            const JobMemory& memory);

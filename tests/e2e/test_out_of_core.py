@@ -208,6 +208,37 @@ def test_columns_of_strings(small_server: LocalServer, small: corank.Client, way
 
 
 @by_every_way
+@pytest.mark.parametrize("runs", [2, 30])
+def test_columns_in_runs(small_server: LocalServer, small: corank.Client, way: Way, runs: int) -> None:
+    """Tables that are sorted already, with strings and nulls, one behind the other."""
+    rows = 600_000
+    rng = np.random.default_rng(19)
+    texts, numbers = rng.integers(0, 50, rows), rng.integers(-9, 9, rows, dtype=np.int32)
+    nulls = rng.integers(0, 5, rows) == 0
+    of_numbers = np.where(nulls, 100, -numbers)  # descending, nulls last
+    offsets = np.sort([0, *rng.integers(0, rows, runs - 1), rows])
+    run_of = np.repeat(np.arange(runs), np.diff(offsets))
+    sort = np.lexsort((of_numbers, texts, run_of))  # of each run by itself
+    texts, numbers, nulls, of_numbers = (each[sort] for each in (texts, numbers, nulls, of_numbers))
+    columns: list[Any] = [[f"{text:02} and more".encode() for text in texts], corank.Nullable(numbers, nulls)]
+    options: dict[str, Any] = {"descending": [False, True], "runs": offsets}
+    order = np.lexsort((of_numbers, texts))
+    (got, moved), stats = run(way, small.sort_columns, columns, values=np.arange(rows), **options)
+    np.testing.assert_array_equal(moved, order)
+    assert got[0] == [columns[0][row] for row in order]
+    np.testing.assert_array_equal(got[1].mask, nulls[order])
+    indices, again = run(way, small.argsort_columns, columns, **options)
+    np.testing.assert_array_equal(indices, order)
+    for each in (stats, again):
+        is_out = in_pieces(small_server, way)
+        assert (each.out_of_core, each.runs) == (is_out, runs if is_out else 0)
+    columns[0][0] = b"60"
+    with pytest.raises(corank.InvalidArgument) as caught:
+        run(way, small.sort_columns, columns, **options)
+    assert caught.value.field.endswith("run_offsets[0]")
+
+
+@by_every_way
 @pytest.mark.parametrize("row_bytes", [4, 12])
 def test_merge_of_uneven_inputs(small_server: LocalServer, small: corank.Client, row_bytes: int, way: Way) -> None:
     rows = case("uint32", row_bytes)

@@ -195,10 +195,10 @@ TEST_F(StreamFaultTest, MemoryStaysWithinTheWindows) {
 }
 
 TEST_F(StreamFaultTest, ArraysBeyondABudgetNameIt) {
-  v1::Plan whole = SortPlan(kUint32, -1);
-  v1::SortRequest& sort = *whole.mutable_operations(0)->mutable_sort();  // needs all keys first: their number
-  sort.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);                     // determines the width of indices
-  *sort.mutable_indices_destination() = ToStream(1);
+  v1::Plan whole;
+  v1::RankRequest& rank = *whole.add_operations()->mutable_rank();  // needs all keys on the device
+  *rank.mutable_keys() = Streamed(kUint32, -1, 0);
+  *rank.mutable_ranks_destination() = ToStream(1);
   ExpectRefused(Execute(stub(), whole, Chunks({{0, 4, Elements(400000), 0, true}}, 1024)).status,
                 "plan.operations[0].keys.count", "max_device_bytes");
   const v1::Plan long_sort = SortPlan(kUint32, -1);

@@ -98,9 +98,13 @@ void ColumnSortOperation::Collect(const OperatorReport& report, Outcome& outcome
 
 absl::Status ColumnSortOperation::FaultStatus(const OperatorReport& report) const {
   if (report.fault != OperatorReport::Fault::kUnsorted || spec_.run_offsets.empty()) return UnexpectedFault(report);
-  const int64_t row = spec_.run_offsets[static_cast<size_t>(report.input)] + report.index;
+  const auto run = static_cast<size_t>(report.input);
+  return UnsortedRun(run, spec_.run_offsets[run] + report.index);
+}
+
+absl::Status ColumnSortOperation::UnsortedRun(size_t run, int64_t row) {
   return FieldError(
-      v1::ERROR_REASON_KEYS_NOT_SORTED, absl::StrCat("run_offsets[", report.input, "]"),
+      v1::ERROR_REASON_KEYS_NOT_SORTED, absl::StrCat("run_offsets[", run, "]"),
       absl::StrCat("the run is not sorted by its columns: row ", row, " of the table comes before row ", row - 1),
       {{"index", absl::StrCat(row)}});
 }

@@ -37,6 +37,9 @@ class ColumnSortOperation final : public PhasedOperation {
   };
   explicit ColumnSortOperation(Spec spec);
 
+  /// INVALID_ARGUMENT: row `row` of run `run` comes before the row in front of it.
+  static absl::Status UnsortedRun(size_t run, int64_t row);
+
   Operator op() const override { return Operator::kSort; }
   std::unique_ptr<const ExternalWork> external() const override;
   int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(args_); }

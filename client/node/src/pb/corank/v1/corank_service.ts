@@ -115,8 +115,9 @@ export const protobufFileName = "corank/v1/corank_service.proto";
  *                            inline                                        shared memory or inline
  *     `segment_offsets`      offsets lie anywhere                          also: a result lies exactly where its input
  *                                                                          is, or apart from all inputs
- *   Sort of `key_columns`    as Sort of `keys`, with every count; no       as Sort of `keys`; offsets of strings may
- *                            ranks, no `run_offsets`                       lie anywhere; no ranks, no `run_offsets`
+ *   Sort of `key_columns`    as Sort of `keys`; offsets lie anywhere,      as Sort of `keys`; offsets lie anywhere; no
+ *                            and arrays of up to 1 MiB may be inline; no   ranks; results of `run_offsets` lie apart
+ *                            ranks                                         from all inputs
  *   Merge                    inputs are streams with a count; results      up to 32 inputs, one or more in shared
  *                            are streams                                   memory, and others of up to 1 MiB inline;
  *                                                                          results are in shared memory or inline
