@@ -208,10 +208,11 @@ void Connection::TakePing() {
 }
 
 void Connection::TakeReset(const StreamCall* call) {
-  // A caller whose deadline has passed gives up, and had to wait for that: no flood, as long as it reads.
-  if (call != nullptr && output_.empty() && call->head_.deadline - call->head_.arrival >= kLeastTimeout &&
-      IsShortBefore(call->head_.deadline, call->head_.arrival, came_)) {
-    return;
+  if (call != nullptr && call->head_.deadline - call->head_.arrival >= kLeastTimeout) {
+    // A caller whose deadline has passed gives up, and had to wait for that: no flood, as long as it reads.
+    if (output_.empty() && IsShortBefore(call->head_.deadline, call->head_.arrival, came_)) return;
+    // Bytes of an overloaded host come late, the head and the reset together. A refusal would have been free.
+    if (call->is_finished_ && call->status_.code == kDeadlineExceeded) return;
   }
   const double seconds = std::chrono::duration<double>(loop_.now() - resets_counted_).count();
   resets_counted_ = loop_.now();

@@ -395,6 +395,26 @@ TEST(FramesTest, KeepsPeersThatResetCallsAtTheirDeadlines) {
   EXPECT_TRUE(frame) << "the connection lives";
 }
 
+// The head and the reset of a call come together if the caller's host is busy.
+TEST(FramesTest, KeepsPeersThatResetCallsThatItRefusedAsLate) {
+  WireServer server;
+  RawPeer peer(server.port());
+  Fields fields = CallFields("/test/Late");
+  fields.emplace_back("grpc-timeout", "20m");
+  int32_t stream = 1;
+  for (; stream < 40000; stream += 2) {
+    ASSERT_TRUE(peer.SendHeaders(stream, fields));
+    ASSERT_TRUE(peer.SendFrame(NGHTTP2_RST_STREAM, 0, stream, std::string("\0\0\0\x08", 4)));
+    if (stream % 1000 == 1) {
+      while (peer.Read(absl::ZeroDuration())) continue;
+    }
+  }
+  Ask(peer, stream, "abc");
+  std::optional<Frame> frame = peer.Read();
+  while (frame && !(frame->type == NGHTTP2_DATA && frame->stream == stream)) frame = peer.Read();
+  EXPECT_TRUE(frame) << "the connection lives";
+}
+
 TEST(ArrivalsTest, DatesWhatWasThereAndNotRead) {
   const Instant began{};
   const auto at = [began](int ms) { return began + milliseconds(ms); };

@@ -231,6 +231,10 @@ std::shared_ptr<Handler> WireServer::Route(const std::shared_ptr<Call>& call) {
   call->Read();
   if (path == "/test/Echo") return std::make_shared<Echo>(call, &seen_);
   if (path == "/test/Total") return std::make_shared<Total>(call, &seen_);
+  if (path == "/test/Late") {
+    call->Finish({kDeadlineExceeded, "the server is busy", ""});
+    return std::make_shared<Hang>(call, &seen_);
+  }
   if (path == "/test/Later") return std::make_shared<Later>(call, &seen_);
   if (path == "/test/Copies") return std::make_shared<Copies>(call, &seen_);
   if (path == "/test/Hang") return std::make_shared<Hang>(call, &seen_);

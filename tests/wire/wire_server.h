@@ -45,6 +45,7 @@ struct Seen {
 ///   /test/Later   the same, but it reads one message in a round of its loop
 ///   /test/Copies  answers "N" with N messages of 64 KiB, one after the other
 ///   /test/Hang    reads one message, and never answers
+///   /test/Late    refuses at the head, with the status of a deadline
 ///   /test/Hold    reads nothing until Release
 ///   /test/Fail    status 9 with a message, details and trailing metadata
 ///   /test/Names   answers with the names of the peer's certificate
