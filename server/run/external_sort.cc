@@ -152,6 +152,7 @@ absl::Status ExternalSort::SortSegments(const std::vector<RowSource::Array>& arr
   RowSink sink(shape, spec_.want_keys ? results.front().column() : RowSink::Column(),
                shape.value_bytes > 0 ? results.back().column() : RowSink::Column(), means_.pipe.get(), &lane,
                std::min(kSortTileBytes, TileShare(memory)));
+  lane.set_next_stage(Stage::kCopyOut);
   SegmentSorter sorter(spec_, arrays, means_.piece_bytes, &memory, &lane, &outcome.stats);
   CORANK_RETURN_IF_ERROR(sorter.SortInto(sink));
   outcome.stats.set_runs(static_cast<int32_t>(sorter.runs()));
