@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -25,7 +26,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "google/protobuf/stubs/logging.h"
 #include "server/base/clock.h"
@@ -99,16 +99,17 @@ int StartFailed(const Logger& logger, const absl::Status& status) {
   return kStartFailed;
 }
 
+Instant After(absl::Duration time) { return Clock::Steady().Now() + absl::ToChronoNanoseconds(time); }
+
 enum class Wake { kSignal, kEvent, kTimeout };
 
 // Waits for a signal or an event, or until the deadline. A signal takes precedence.
-Wake Wait(int signals, const Event& event, absl::Time deadline) {
+Wake Wait(int signals, const Event& event, Instant deadline) {
   pollfd fds[] = {{signals, POLLIN, 0}, {event.fd(), POLLIN, 0}};
   for (;;) {
-    const absl::Duration left = std::max(absl::ZeroDuration(), deadline - absl::Now());
-    const int timeout_ms = deadline == absl::InfiniteFuture()
-                               ? -1
-                               : static_cast<int>(absl::ToInt64Milliseconds(left + absl::Milliseconds(1)));
+    const Instant now = Clock::Steady().Now();
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::max(deadline, now) - now);
+    const int timeout_ms = deadline == kForever ? -1 : static_cast<int>(left.count());
     const int ready = poll(fds, 2, timeout_ms);
     if (ready == 0) return Wake::kTimeout;
     if (fds[0].revents != 0) return Wake::kSignal;
@@ -127,7 +128,7 @@ int TakeSignal(int signals) {
 
 // Says goodbye to callers. Returns kEvent once they have heard it. Stop has a thread of its own, because it waits for
 // every call, even a stuck one.
-Wake Stop(Server* server, int signals, absl::Time deadline) {
+Wake Stop(Server* server, int signals, Instant deadline) {
   static const Event stopped;
   std::thread([server] {
     server->Stop();
@@ -140,10 +141,10 @@ Wake Stop(Server* server, int signals, absl::Time deadline) {
 // the news. If those threads do not return, the calls end with the connection.
 [[noreturn]] void ExitWithoutDevice(Server* server, int signals) {
   constexpr absl::Duration kLook = absl::Milliseconds(5);
-  const absl::Time end = absl::Now() + kFarewell;
+  const Instant end = After(kFarewell);
   const Event never;
-  while (server->active_calls() > 0 && absl::Now() < end) {
-    if (Wait(signals, never, absl::Now() + kLook) == Wake::kSignal) ExitAtOnce(kDeviceLost);
+  while (server->active_calls() > 0 && Clock::Steady().Now() < end) {
+    if (Wait(signals, never, After(kLook)) == Wake::kSignal) ExitAtOnce(kDeviceLost);
   }
   Stop(server, signals, end);
   ExitAtOnce(kDeviceLost);
@@ -159,11 +160,11 @@ Wake Stop(Server* server, int signals, absl::Time deadline) {
 [[noreturn]] void DrainAndExit(Server* server, int signals, const Event& event, absl::Duration timeout,
                                const Logger& logger) {
   logger.Log(LogLevel::kInfo, "draining", {{"calls", server->active_calls()}});
-  const absl::Time end = absl::Now() + timeout;
+  const Instant end = After(timeout);
   server->Drain([&event] { event.Set(); });
   Wake wake = Wait(signals, event, end);
   if (wake == Wake::kEvent && !server->device_lost()) {
-    wake = Stop(server, signals, std::max(end, absl::Now() + kFarewell));
+    wake = Stop(server, signals, std::max(end, After(kFarewell)));
     if (wake == Wake::kEvent) {
       logger.Log(LogLevel::kInfo, "stopped", {});
       ExitAtOnce(EXIT_SUCCESS);
@@ -173,7 +174,7 @@ Wake Stop(Server* server, int signals, absl::Time deadline) {
   if (server->device_lost()) ExitWithoutDevice(server, signals);
   logger.Log(LogLevel::kError, "drain_timed_out", {{"calls", server->active_calls()}});
   std::thread([server] { server->AbortQueued(); }).detach();
-  if (Wait(signals, event, absl::Now() + kFarewell) == Wake::kSignal) ExitOnSecondSignal(*server, signals, logger);
+  if (Wait(signals, event, After(kFarewell)) == Wake::kSignal) ExitOnSecondSignal(*server, signals, logger);
   ExitAtOnce(kRequestsDropped);
 }
 
@@ -216,7 +217,7 @@ int Serve(const Configuration& configuration, int signals, const EngineWrapper& 
                {"lanes", options.lanes},
                {"pid", static_cast<int>(getpid())}});
 
-  if (Wait(signals, event, absl::InfiniteFuture()) == Wake::kSignal) {
+  if (Wait(signals, event, kForever) == Wake::kSignal) {
     const int signal = TakeSignal(signals);
     logger->Log(LogLevel::kInfo, "signal", {{"signal", signal}});
     DrainAndExit(server.get(), signals, event, configuration.drain_timeout, *logger);

@@ -5,7 +5,8 @@ Usage: server_rules.py [ROOT]
 
 How a request is carried out is decided once, by plan/planner.h, from what its operation states about itself. So below
 server/ there is no dynamic_cast, and in server/plan no member is mutable: a const method changes nothing and does not
-wait. server/plan, schedule, run and model name nothing of the library that carries calls.
+wait. server/plan, schedule, run and model name nothing of the library that carries calls. Nothing waits by the wall
+clock.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ RULES = [
     Rule(re.compile(r"\bdynamic_cast\b"), (), "let the operation state it, and the planner decide"),
     Rule(re.compile(r"^\s*mutable\b"), ("plan",), "a const method changes nothing and does not wait"),
     Rule(re.compile(r"\bgrpc(pp)?(::|/)"), ("plan", "schedule", "model"), "only rpc and what is below it know gRPC"),
+    Rule(
+        re.compile(r"\b(Await|Wait)With(Timeout|Deadline)\b|\bsystem_clock\b"),
+        (),
+        "a step of the wall clock changes this wait: AwaitSteadily",
+    ),
     Rule(re.compile(r"\bEndsWith\(\s*\w*field"), (), "decide by type, not by the name of a field"),
 ]
 

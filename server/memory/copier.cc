@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "server/base/errors.h"
+#include "server/base/steady_wait.h"
 
 namespace corank {
 
@@ -36,7 +37,7 @@ absl::Status Copier::Wait(Copy copy) {
   absl::MutexLock lock(&mutex_);
   if (!is_late_) {
     waiting_.push_back(shared);
-    if (mutex_.AwaitWithTimeout(absl::Condition(&shared->is_done), patience_)) return shared->status;
+    if (AwaitSteadily(&mutex_, absl::Condition(&shared->is_done), patience_)) return shared->status;
     is_late_ = true;
     waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), shared), waiting_.end());
   }

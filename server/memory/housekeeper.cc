@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/base/steady_wait.h"
 #include "server/memory/allocator.h"
 
 namespace corank {
@@ -28,7 +29,7 @@ void Housekeeper::Keep() {
   while (true) {
     {
       absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&ends_), interval_)) return;
+      if (AwaitSteadily(&mutex_, absl::Condition(&ends_), interval_)) return;
     }
     pool_->Trim();
     run_buffers_->Trim();

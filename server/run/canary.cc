@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
+#include "server/base/steady_wait.h"
 
 namespace corank {
 namespace {
@@ -56,7 +57,7 @@ Canary::~Canary() {
 
 bool Canary::SleepUnlessEnded(absl::Duration duration) {
   absl::MutexLock lock(&mutex_);
-  return !mutex_.AwaitWithTimeout(absl::Condition(&ended_), duration);
+  return !AwaitSteadily(&mutex_, absl::Condition(&ended_), duration);
 }
 
 absl::Status Canary::SortOnce() {

@@ -9,6 +9,7 @@
 #include "kernels/engine/alignment.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
+#include "server/base/steady_wait.h"
 #include "server/run/stream_options.h"
 
 namespace corank {
@@ -329,7 +330,7 @@ absl::StatusOr<std::vector<InputChunk>> ChunkPipe::Receive(Lane& lane) {
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
     CORANK_RETURN_IF_ERROR(CheckIdle(since, "sent"));
     absl::MutexLock lock(&mutex_);
-    if (!mutex_.AwaitWithTimeout(absl::Condition(&ready), standstill.pause())) continue;
+    if (!AwaitSteadily(&mutex_, absl::Condition(&ready), standstill.pause())) continue;
     CORANK_RETURN_IF_ERROR(status_);
     return std::exchange(received_, {});
   }
@@ -350,7 +351,7 @@ absl::StatusOr<std::shared_ptr<void>> ChunkPipe::TakeBuffer(Lane& lane, int64_t 
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
     CORANK_RETURN_IF_ERROR(CheckIdle(since, "taken"));
     absl::MutexLock lock(&mutex_);
-    if (!mutex_.AwaitWithTimeout(absl::Condition(&ready), wait ? standstill.pause() : absl::ZeroDuration())) {
+    if (!AwaitSteadily(&mutex_, absl::Condition(&ready), wait ? standstill.pause() : absl::ZeroDuration())) {
       if (wait) continue;
       return nullptr;
     }
@@ -372,9 +373,9 @@ absl::StatusOr<std::shared_ptr<void>> ChunkPipe::TakeBuffer(Lane& lane, int64_t 
 
 absl::StatusOr<std::shared_ptr<void>> ChunkPipe::TakeFromPool(Lane& lane, int64_t bytes) {
   // The pool has room, but the host may lack memory. Finished work is worth a wait.
-  for (const absl::Time end = absl::Now() + kPoolPatience;;) {
+  for (const Instant end = clock_->Now() + absl::ToChronoNanoseconds(kPoolPatience);;) {
     absl::StatusOr<std::shared_ptr<void>> memory = pool_->Take(bytes, reserved_);
-    if (memory.ok() || !absl::IsResourceExhausted(memory.status()) || absl::Now() >= end) return memory;
+    if (memory.ok() || !absl::IsResourceExhausted(memory.status()) || clock_->Now() >= end) return memory;
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
     absl::SleepFor(kPoolRetry);
   }

@@ -9,6 +9,7 @@
 
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
+#include "server/base/steady_wait.h"
 #include "server/run/batched_ops.h"
 
 namespace corank {
@@ -326,7 +327,7 @@ absl::Status LanePool::RetryOnce(LaneStreams& lane, Task& task, Outcome& outcome
     const int64_t ends = ends_;
     // Nothing else runs that could free memory here, but other processes may have freed some by now.
     const auto others_ended = [this, ends] { return ends_ > ends || running_ == 1; };
-    mutex_.AwaitWithTimeout(absl::Condition(&others_ended), kMemoryPatience);
+    AwaitSteadily(&mutex_, absl::Condition(&others_ended), kMemoryPatience);
   }
   outcome.results.clear();
   return Work(lane, task, outcome);

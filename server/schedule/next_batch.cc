@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "server/base/steady_wait.h"
 #include "server/schedule/request_cost.h"
 #include "server/schedule/scheduler.h"
 
@@ -103,7 +104,7 @@ bool Scheduler::Gather(const Task& first) {
   const auto changed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return IsFull() || !refusal_.ok() || small_requests_ == 0;
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&changed), options_.batch_delay - waited);
+  AwaitSteadily(&mutex_, absl::Condition(&changed), options_.batch_delay - waited);
   return false;
 }
 

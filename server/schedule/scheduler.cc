@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
+#include "server/base/steady_wait.h"
 #include "server/run/device_watch.h"
 #include "server/schedule/request_cost.h"
 
@@ -296,7 +297,7 @@ void Scheduler::WatchDeadlines() {
       if (wake_ > now) {
         const absl::Duration left =
             wake_ == kForever ? absl::InfiniteDuration() : absl::Nanoseconds(Nanoseconds(now, wake_));
-        mutex_.AwaitWithTimeout(absl::Condition(&changed), left);
+        AwaitSteadily(&mutex_, absl::Condition(&changed), left);
         wake_changed_ = false;
         continue;
       }

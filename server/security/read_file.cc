@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/steady_wait.h"
 
 namespace corank {
 
@@ -63,7 +64,7 @@ void FileWatcher::Run() {
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), options_.interval)) return;
+      if (AwaitSteadily(&mutex_, absl::Condition(&stopping_), options_.interval)) return;
     }
     for (Watched& watched : watched_) {
       State now = StateOf(watched.paths);
