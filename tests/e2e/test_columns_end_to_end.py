@@ -159,6 +159,27 @@ def test_sorted_tables_merge(client: corank.Client, cuts: list[int], place: Any)
     check(client, tables, [True, False], runs=cuts, place=place, limit=100)
 
 
+@pytest.mark.parametrize("place", ["inline", "stream"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_rows_are_found_in_a_sorted_table(client: corank.Client, side: Any, place: Any) -> None:
+    rng = np.random.default_rng(7)
+    columns = [words(rng, 5000, b"prefix of all"), rng.integers(0, 5, 5000), rng.random(5000).round(1)]
+    descending = [True, False, True]
+    ranks = np.array(ranks_of(columns, order_of(columns, descending)))
+    table = np.argsort(ranks[:3000], kind="stable")
+
+    def rows(order: Any) -> list[Any]:
+        return [[column[row] for row in order] if isinstance(column, list) else column[order] for column in columns]
+
+    found = client.search_columns(
+        rows(table), rows(np.arange(3000, 5000)), side=side, descending=descending, place=place
+    )
+    np.testing.assert_array_equal(found, np.searchsorted(ranks[table], ranks[3000:], side))
+    with pytest.raises(corank.InvalidArgument) as caught:
+        client.search_columns(rows(table[::-1]), rows(table), descending=descending, place=place)
+    assert caught.value.field == "haystack_columns"
+
+
 def test_a_chain_merges_tables(client: corank.Client) -> None:
     with client.chain() as chain:
         ranks = chain.rank_columns([np.array([1, 3, 0, 3, 9])], runs=[0, 2, 5], index_dtype=None)
