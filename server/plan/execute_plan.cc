@@ -46,6 +46,14 @@ class ArrayUses final : public Places {
   absl::flat_hash_set<const v1::Array*> controls_;
 };
 
+// Bytes that a request may have, and the flag that says so.
+struct Limit {
+  int64_t bytes;
+  absl::string_view flag;
+
+  bool operator<(const Limit& other) const { return bytes < other.bytes; }
+};
+
 // The start of the paths of an operation's fields.
 std::string PathOf(int operation) { return absl::StrCat("plan.operations[", operation, "]."); }
 
@@ -268,14 +276,19 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
     bytes += static_cast<double>(std::max<int64_t>(0, input.count)) * input.element_bytes;
     // A sort or merge may keep its runs in host memory, and one that returns the first rows keeps few others.
     constexpr int64_t kNobodyHas = int64_t{1} << 50;
-    const int64_t limit = input.waits_on_host()                                   ? streams.max_host_bytes
-                          : external_ != nullptr && external_->keeps_first_rows() ? kNobodyHas
-                          : external_ != nullptr ? std::max(memory.MostRowsInCore(1), streams.max_host_bytes)
-                          : input.may_spill      ? std::max(streams.max_device_bytes, streams.max_host_bytes)
-                                                 : streams.max_device_bytes;
-    if (bytes <= static_cast<double>(limit)) continue;
-    return TooLargeField(input.field + ".count", absl::StrCat("the streamed arrays up to this one exceed the ", limit,
-                                                              " bytes that one request may have"));
+    const Limit on_host{streams.max_host_bytes, "max_stream_host_bytes"};
+    const Limit on_device{streams.max_device_bytes, "max_device_bytes"};
+    Limit limit = input.waits_on_host() ? on_host : on_device;
+    if (!input.waits_on_host() && external_ != nullptr) {
+      limit = std::max(Limit{memory.MostRowsInCore(1), on_device.flag}, on_host);
+      if (external_->keeps_first_rows()) limit.bytes = kNobodyHas;
+    } else if (input.may_spill) {
+      limit = std::max(on_device, on_host);
+    }
+    if (bytes <= static_cast<double>(limit.bytes)) continue;
+    return TooLargeField(input.field + ".count",
+                         absl::StrCat("the streamed arrays up to this one exceed the ", limit.bytes,
+                                      " bytes that one request may have (", limit.flag, "); send less at a time"));
   }
   if (spill_) return CheckSpill(streams);
   const int64_t need = external_ == nullptr ? 0 : external_->HostBytes(parts(), streams.piece_bytes, memory);

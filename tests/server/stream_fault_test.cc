@@ -201,6 +201,8 @@ TEST_F(StreamFaultTest, ArraysBeyondABudgetNameIt) {
   *rank.mutable_ranks_destination() = ToStream(1);
   ExpectRefused(Execute(stub(), whole, Chunks({{0, 4, Elements(400000), 0, true}}, 1024)).status,
                 "plan.operations[0].keys.count", "max_device_bytes");
+  rank.mutable_keys()->set_count(2'000'000);
+  ExpectRefused(Execute(stub(), whole, {}).status, "plan.operations[0].keys.count", "max_device_bytes");
   const v1::Plan long_sort = SortPlan(kUint32, -1);
   ExpectRefused(Execute(stub(), long_sort, Chunks({{0, 4, Elements(1200000), 0, true}}, 1024)).status,
                 "plan.operations[0].keys", "max_stream_host_bytes");
