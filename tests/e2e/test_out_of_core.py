@@ -213,9 +213,10 @@ def test_columns_in_runs(small_server: LocalServer, small: corank.Client, way: W
     """Tables that are sorted already, with strings and nulls, one behind the other."""
     rows = 600_000
     rng = np.random.default_rng(19)
-    texts, numbers = rng.integers(0, 50, rows), rng.integers(-9, 9, rows, dtype=np.int32)
-    nulls = rng.integers(0, 5, rows) == 0
-    of_numbers = np.where(nulls, 100, -numbers)  # descending, nulls last
+    texts: Keys = rng.integers(0, 50, rows)
+    numbers: Keys = rng.integers(-9, 9, rows, dtype=np.int32)
+    nulls: Keys = rng.integers(0, 5, rows) == 0
+    of_numbers: Keys = np.where(nulls, 100, -numbers)  # descending, nulls last
     offsets = np.sort([0, *rng.integers(0, rows, runs - 1), rows])
     run_of = np.repeat(np.arange(runs), np.diff(offsets))
     sort = np.lexsort((of_numbers, texts, run_of))  # of each run by itself
