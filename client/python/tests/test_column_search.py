@@ -216,3 +216,53 @@ def test_both_tables_become_columns_of_one_message() -> None:
     for each in (*sent.haystack_columns, *sent.needle_columns):
         assert (each.nulls, each.nans) == (operators.NULL_ORDER_FIRST, operators.NAN_ORDER_AS_NULLS)
         assert not each.HasField("data_destination")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_tables_are_searched_in_their_own_order(corankd_client: corank.Client, library: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip(library)
+    rng = np.random.default_rng(12)
+    # The places of nulls and NaNs that tables.md gives for each library.
+    nulls, nan = {"pandas": ("last", "null"), "polars": ("first", "greatest"), "pyarrow": ("last", "beside_null")}[
+        library
+    ]
+    rules = [Rule(True, nulls, nan), Rule(False, nulls, nan)]
+
+    def rows(count: int) -> list[list[Any]]:
+        floats = [[None, 1.5, -2.0, 0.0][at] for at in rng.integers(0, 4, count)]
+        return [floats, [["b", None, "a", "", "bb"][at] for at in rng.integers(0, 5, count)]]
+
+    def made(columns: list[list[Any]]) -> Any:
+        table = pa.table({"x": pa.array(columns[0], pa.float64()), "s": pa.array(columns[1], pa.string())})
+        if library == "pandas":
+            return table.to_pandas()
+        if library == "polars":
+            import polars
+
+            return polars.from_arrow(table)
+        return table
+
+    haystack, needles = in_order(rows(300), rules), rows(100)
+    for side in ("left", "right"):
+        found = corankd_client.search_by(
+            made(haystack),
+            made(needles),
+            ["x", "s"],
+            side=side,
+            descending=[True, False],
+        )
+        assert found.tolist() == expected(haystack, needles, rules, side)
+    with pytest.raises(corank.InvalidArgument) as caught:
+        corankd_client.search_by(made(needles), made(needles), ["x", "s"])
+    assert caught.value.reason == "KEYS_NOT_SORTED"
+
+
+def test_needles_of_tables_that_would_change_are_refused(corankd_client: corank.Client) -> None:
+    pa = pytest.importorskip("pyarrow")
+    days, more = pa.table({"day": pa.array([1, 3], pa.int8())}), pa.table({"day": pa.array([2, 300], pa.int64())})
+    assert corankd_client.search_by(days, more.slice(0, 1), "day").tolist() == [1]
+    with pytest.raises(TypeError, match=r"needle_columns\[0\]: is int64, and the haystack is int8"):
+        corankd_client.search_by(days, more, "day")
+    with pytest.raises(corank.InvalidArgument, match="keys"):
+        corankd_client.search_by(days, pa.table({"night": [1]}), "day")

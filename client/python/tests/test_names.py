@@ -37,7 +37,7 @@ OPERATORS = [
 ]
 OPERATORS += ["rank", "rank_columns", "remove", "run_length_encode", "scatter", "search", "search_columns", "select"]
 OPERATORS += ["sort", "sort_columns", "sort_columns_with_indices", "sort_with_indices", "unique"]
-TABLES = ["argsort_by", "group_by", "join_by", "merge_by", "sort_by", "top_k"]
+TABLES = ["argsort_by", "group_by", "join_by", "merge_by", "search_by", "sort_by", "top_k"]
 NOT_IN_CHAINS = {"sort_columns", "sort_columns_with_indices"}
 OTHERS = ["address", "arrays", "chain", "close", "delete", "empty_shared", "health", "info", "share", "store"]
 OTHERS += ["stored", "submit"]

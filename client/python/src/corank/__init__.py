@@ -107,6 +107,7 @@ __all__ = [
     "run_length_encode",
     "scatter",
     "search",
+    "search_by",
     "search_columns",
     "select",
     "share",
@@ -172,6 +173,7 @@ insert = _default.insert
 rank = _default.rank
 sort_by = _default.sort_by
 argsort_by = _default.argsort_by
+search_by = _default.search_by
 top_k = _default.top_k
 merge_by = _default.merge_by
 join_by = _default.join_by

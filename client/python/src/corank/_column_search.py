@@ -57,13 +57,27 @@ def _values_like(path: str, needles: Any, haystack: Any) -> tuple[Any, Any]:
     return needles, haystack
 
 
+def _cast(path: str, needles: Any, type_: Any) -> Any:
+    """A column of pyarrow in another type.
+
+    Raises:
+        TypeError: a needle is not in it.
+    """
+    import pyarrow as pa
+
+    try:
+        return needles if needles.type == type_ else needles.cast(type_)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise TypeError(f"{path}: is {needles.type}, and the haystack is {type_}: {error}") from None
+
+
 def _like(path: str, needles: Any, haystack: Any) -> tuple[Any, Any]:
     """A column of the needles and one of the haystack, in types that compare."""
     if is_arrow(haystack):
         import pyarrow as pa
 
         if is_arrow(needles):
-            return needles if needles.type == haystack.type else needles.cast(haystack.type), haystack
+            return _cast(path, needles, haystack.type), haystack
         if isinstance(needles, (list, tuple)) or type(needles) is np.ndarray:
             return pa.array(needles, haystack.type), haystack
     if is_arrow(haystack) or is_arrow(needles):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from corank._elements import flag, whole
 from corank._errors import InvalidArgument
 from corank._frames import Library, Rows, check_columns, key_table, library_of, listed
-from corank._key_digits import NANS, Order, held_type
+from corank._key_digits import NANS, Order, held_type, one_array
 from corank._table_order import merge_order, sort_order
 from corank._typed import ArrayOperators
 
@@ -98,6 +98,40 @@ def argsort_by(
     order = order_by(library, names, descending, nulls, nan)
     limit = None if limit is None else whole("limit", limit)
     return library, table, sort_order(client, key_table(library, table, names), order, {}, limit)
+
+
+def search_by(
+    client: ArrayOperators,
+    table: Any,
+    needles: Any,
+    keys: Any,
+    descending: Any,
+    nulls: Any,
+    nan: Any,
+    side: Any,
+    assume_sorted: Any,
+) -> Rows:
+    """Where the rows of one table belong in the other, which is sorted."""
+    library, table = library_of("table", table)
+    other, needles = library_of("needles", needles)
+    names = names_of("keys", keys)
+    check_columns("keys", names, library.columns(table), library.levels(table))
+    check_columns("keys", names, other.columns(needles), other.levels(needles))
+    order = order_by(library, names, descending, nulls, nan)
+    haystack, sought = (
+        [one_array(each.column(name)) for name in order.keys]
+        for each in (key_table(library, table, names), key_table(other, needles, names))
+    )
+    found: Rows = client.search_columns(
+        haystack,
+        sought,
+        side=side,
+        descending=list(order.descending),
+        nulls=list(order.nulls),
+        nan=order.nan,
+        assume_sorted=flag("assume_sorted", assume_sorted),
+    )
+    return found
 
 
 def sort_by(

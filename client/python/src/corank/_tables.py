@@ -129,6 +129,49 @@ class TableOperators:
         return sorts.argsort_by(calls, table, keys, descending, nulls, nan, limit)[2]
 
     @options_of(TableOptions)
+    def search_by(
+        self,
+        table: Any,
+        needles: Any,
+        keys: str | Sequence[str],
+        *,
+        side: Literal["left", "right"] = "left",
+        descending: bool | Sequence[bool] = False,
+        nulls: NullPlace | Sequence[NullPlace] | None = None,
+        nan: NanPlace | None = None,
+        assume_sorted: bool = False,
+        **options: Unpack[TableOptions],
+    ) -> NDArray[np.intp]:
+        """Finds where the rows of a table belong in another one, which is sorted as by `sort_by`.
+
+        Args:
+            table: as for `sort_by`, sorted by the keys in the order of the options below.
+            needles: a table that has the keys too, with rows in any order. Keys of another type are converted if no
+                value changes by it.
+            keys: as for `sort_by`, 1 to 32 columns of numbers, bools, dates, times, strings or binaries.
+            side: "left": the first position whose row does not come before the needle; "right": the first position
+                whose row comes after it.
+            descending: as for `sort_by`.
+            nulls: as for `sort_by`.
+            nan: as for `sort_by`.
+            assume_sorted: skip the check that raises InvalidArgument for a table that is not sorted.
+            **options: see CallOptions.
+
+        Returns:
+            Positions from 0 to the number of rows of the table, one for each row of the needles.
+
+        Examples:
+            >>> import pyarrow
+            >>> days = pyarrow.table({"day": [1, 3, 3]})
+            >>> client.search_by(days, pyarrow.table({"day": [3, 2]}), "day", side="right")
+            array([3, 1])
+        """
+        calls = self._calls(options)
+        from corank import _table_sorts as sorts
+
+        return sorts.search_by(calls, table, needles, keys, descending, nulls, nan, side, assume_sorted)
+
+    @options_of(TableOptions)
     def top_k(
         self,
         table: T,

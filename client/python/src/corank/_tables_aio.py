@@ -66,6 +66,17 @@ class AsyncTableOperators(ABC):
         """
         return await self._in_thread(lambda: self._client.argsort_by(table, keys, **options))
 
+    async def search_by(self, table: Any, needles: Any, keys: str | Sequence[str], **options: Any) -> NDArray[np.intp]:
+        """Finds where rows belong in a sorted table; see `corank.Client.search_by`.
+
+        Args:
+            table: a sorted table of pandas, polars or Arrow.
+            needles: a table with the same keys.
+            keys: the column or columns to compare.
+            **options: the other arguments of `corank.Client.search_by`.
+        """
+        return await self._in_thread(lambda: self._client.search_by(table, needles, keys, **options))
+
     async def top_k(self, table: T, k: int, keys: str | Sequence[str], **options: Any) -> T:
         """Finds the k rows with the greatest keys; see `corank.Client.top_k`.
 
