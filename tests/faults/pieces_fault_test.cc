@@ -14,6 +14,7 @@
 
 #include "tests/faults/fault_world.h"
 #include "tests/server/doubles.h"
+#include "tests/server/messages.h"
 #include "tests/support/distributions.h"
 
 namespace corank::testing {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/server/memory_calls.h"
+#include "tests/server/messages.h"
 #include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
 #include "tests/server/shared_object.h"
