@@ -13,6 +13,9 @@
 namespace corank {
 namespace {
 
+// What a loop may copy from shared memory: some microseconds.
+constexpr int64_t kBriefCopyBytes = 64 << 10;
+
 // Kernels and copies need elements at their natural alignment.
 int64_t Alignment(int32_t element_bytes) { return std::min(element_bytes & -element_bytes, 16); }
 
@@ -272,6 +275,10 @@ absl::StatusOr<std::shared_ptr<void>> RequestPlaces::TakePinned(int64_t bytes) {
 
 absl::Status RequestPlaces::Snapshot(Operand* operand, Field field) {
   if (operand->size_bytes() == 0) return absl::OkStatus();
+  if (!may_wait_ && (operand->on_device || operand->size_bytes() > kBriefCopyBytes)) {
+    would_wait_ = true;
+    return absl::UnavailableError("its counts have to be copied first");
+  }
   CORANK_RETURN_IF_ERROR(CountPinned(operand->size_bytes(), field));
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> copy, TakePinned(operand->size_bytes()));
   if (operand->on_device) {

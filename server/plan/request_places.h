@@ -50,9 +50,10 @@ class RequestPlaces : public InlinePlaces {
     KeptRooms* rooms = nullptr;
   };
 
-  /// `payloads` must outlive the operation.
-  RequestPlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const Payloads* payloads)
-      : shared_(shared), caller_(std::move(caller)), payloads_(payloads) {}
+  /// `payloads` must outlive the operation. Without `may_wait`, Find fails for what it would have to wait for.
+  RequestPlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const Payloads* payloads,
+                bool may_wait)
+      : shared_(shared), caller_(std::move(caller)), payloads_(payloads), may_wait_(may_wait) {}
 
   /// Reserves room for all stored results so far, on one of the `allowed` devices, where the request should then run.
   absl::Status ReserveKept(uint64_t allowed = ~uint64_t{0});
@@ -72,6 +73,8 @@ class RequestPlaces : public InlinePlaces {
   absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t bytes,
                                                        int32_t element_bytes) override;
 
+  /// Find failed because it may not wait.
+  bool would_wait() const { return would_wait_; }
   /// Bytes of all arrays and results so far outside the message.
   int64_t placed_bytes() const { return placed_bytes_; }
   /// Whether all arrays and results so far are inline.
@@ -157,6 +160,8 @@ class RequestPlaces : public InlinePlaces {
   const SharedPlaces shared_;
   const std::shared_ptr<const Caller> caller_;
   const Payloads* const payloads_;
+  const bool may_wait_ = true;
+  bool would_wait_ = false;
   const bool takes_sharded_ = true;
   const bool is_announced_ = false;
   const Promised promised_;

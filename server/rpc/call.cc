@@ -8,6 +8,7 @@
 #include "server/rpc/credentials.h"
 #include "server/rpc/deadline.h"
 #include "server/rpc/early_refusal.h"
+#include "server/rpc/helpers.h"
 #include "server/rpc/request_id.h"
 #include "server/rpc/request_log.h"
 #include "server/rpc/small_message.h"
@@ -57,8 +58,7 @@ void CallBase::Start(ReceivedMessage message) {
   CountIfShort(status, environment_.metrics);
   message = ReceivedMessage();
   id_ = IdOf(call_->head(), options().request_id());
-  if (status.ok()) status = Submit();
-  if (status.ok()) return;  // Done will be, or was, called
+  if (status.ok()) return Submit(/*may_wait=*/false);
   Outcome nothing;
   Reply(status, nothing);
 }
@@ -106,11 +106,18 @@ absl::Status CallBase::Incomplete(const CallStatus& status) const {
   return RequestIncomplete("the message is incomplete: the caller or the connection ended");
 }
 
-absl::Status CallBase::Submit() {
-  absl::StatusOr<std::unique_ptr<Task>> task = MakeTask();
+void CallBase::Submit(bool may_wait) {
+  bool would_wait = false;
+  absl::StatusOr<std::unique_ptr<Task>> task = MakeTask(may_wait, &would_wait);
+  if (would_wait) {
+    // Nothing ends the call before it is answered, and only that answers it.
+    return environment_.places.helpers->Run(caller_->tenant, [this] { Submit(/*may_wait=*/true); });
+  }
   CountIfShort(task.status(), environment_.metrics);
-  CORANK_RETURN_IF_ERROR(task.status());
-  return queue_.load()->Submit(*std::move(task));
+  const absl::Status status = task.ok() ? queue_.load()->Submit(*std::move(task)) : task.status();
+  if (status.ok()) return;  // Done will be, or was, called
+  Outcome nothing;
+  Reply(status, nothing);
 }
 
 uint64_t CallBase::IdleDevices(uint64_t allowed) const {
@@ -118,7 +125,7 @@ uint64_t CallBase::IdleDevices(uint64_t allowed) const {
   return allowed & environment_.queue->IdleDevices() & environment_.long_queue->IdleDevices();
 }
 
-absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask() {
+absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask(bool may_wait, bool* would_wait) {
   auto task = std::make_unique<Task>();
   Request& request = task->request;
   request.bytes = record_.received_bytes;
@@ -128,8 +135,11 @@ absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask() {
   request.completion = this;
   CORANK_ASSIGN_OR_RETURN(request.priority, ValidateOptions(options()));
   request.caller = caller_;
-  RequestPlaces places(environment_.places, caller_, &payloads_);
-  CORANK_ASSIGN_OR_RETURN(std::unique_ptr<Operation> operation, ValidateRequest(environment_.limits, places));
+  RequestPlaces places(environment_.places, caller_, &payloads_, may_wait);
+  absl::StatusOr<std::unique_ptr<Operation>> valid = ValidateRequest(environment_.limits, places);
+  *would_wait = places.would_wait();
+  CORANK_RETURN_IF_ERROR(valid.status());
+  std::unique_ptr<Operation> operation = *std::move(valid);
   CORANK_RETURN_IF_ERROR(places.CheckSharded(operation->shared_arrays() > 0));
   CORANK_RETURN_IF_ERROR(places.ReserveKept());
   CORANK_RETURN_IF_ERROR(operation->CheckShards(DeviceSet::Count(places.shard_devices())));

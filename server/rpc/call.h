@@ -77,8 +77,7 @@ class CallBase : public Completion {
   absl::Status Admit();
   /// Answers with an error, before Start.
   void Refuse(const absl::Status& status);
-  /// Reads and validates the request and submits it to the queue, or answers at once. Waits only for copies of counts
-  /// that lie on a device (Places::Find).
+  /// Reads and validates the request and submits it to the queue, or answers at once. Does not wait.
   void Start(ReceivedMessage message);
   /// Answers instead of Start that the caller's time is nearly over.
   void RefuseLate();
@@ -126,9 +125,10 @@ class CallBase : public Completion {
   void LimitTime(std::chrono::nanoseconds timeout);
 
  private:
-  absl::Status Submit();
+  // Submits the request, or answers with an error. Without `may_wait`, a helper goes on where this would wait.
+  void Submit(bool may_wait);
   // Reserves all server memory that the request needs, and chooses its queue.
-  absl::StatusOr<std::unique_ptr<Task>> MakeTask();
+  absl::StatusOr<std::unique_ptr<Task>> MakeTask(bool may_wait, bool* would_wait);
   // Those, of the allowed devices, that may share a request.
   uint64_t IdleDevices(uint64_t allowed) const;
   void Reply(const absl::Status& reason, Outcome& outcome);

@@ -7,7 +7,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import corank
@@ -17,9 +17,10 @@ import pytest
 from conftest import SHARED_PREFIX
 from corank.testing import LocalServer
 from corank.v1 import array_pb2 as a
+from corank.v1 import corank_service_pb2 as c
 from corank.v1 import memory_service_pb2 as memory
 from corank.v1 import operators_pb2 as o
-from e2e_support import busy, code_of
+from e2e_support import busy, code_of, samples
 from waiting import wait_until
 
 Needs = Callable[[str], None]
@@ -239,6 +240,36 @@ def test_region_in_use_is_not_unregistered(placed_server: LocalServer, placed: c
         if refused is None:
             pytest.skip("the sort was too fast to see it")
         assert refused.code == "FAILED_PRECONDITION"
+        region.unregister()
+
+
+def test_region_cannot_go_while_a_stream_for_it_still_arrives(
+    placed_server: LocalServer, placed: corank.Client, needs: Needs
+) -> None:
+    needs("shared_memory")
+    goes_on = threading.Event()
+    with Object(placed, 8) as region, grpc.insecure_channel(placed_server.address) as channel:
+        region.register()
+        keys = a.Array(type=a.ELEMENT_TYPE_UINT32, count=2, stream=a.StreamPlace(stream_id=0))
+        there = a.Destination(shared_memory=a.RegionPlace(region=region.name))
+        plan = c.Plan(operations=[c.Operation(sort=o.SortRequest(keys=keys, keys_destination=there))])
+
+        def requests() -> Iterator[bytes]:
+            yield c.ExecuteRequest(plan=plan).SerializeToString()
+            goes_on.wait()
+            chunk = a.ArrayChunk(stream_id=0, data=np.array([2, 1], np.uint32).tobytes())
+            yield c.ExecuteRequest(chunk=chunk).SerializeToString()
+
+        call: Any = channel.stream_stream("/corank.v1.CorankService/Execute")(requests(), timeout=600)
+        try:
+            wait_until(lambda: samples(placed_server)["corank_stream_jobs"] > 0, "the plan has arrived")
+            with pytest.raises(corank.CorankError) as refused:
+                region.unregister_now()
+            assert refused.value.code == "FAILED_PRECONDITION"
+        finally:
+            goes_on.set()
+        assert list(call)
+        assert np.frombuffer(region.mapped, np.uint32).tolist() == [1, 2]
         region.unregister()
 
 

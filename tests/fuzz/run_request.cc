@@ -79,7 +79,7 @@ void Run(absl::string_view bytes, uint8_t cuts) {
   const absl::StatusOr<TaskPriority> priority = ValidateOptions(request.options());
   CheckStatus(priority.status(), bytes);
   if (!priority.ok()) return;
-  RequestPlaces places(world.places(), AnonymousCaller(), &payloads);
+  RequestPlaces places(world.places(), AnonymousCaller(), &payloads, /*may_wait=*/true);
   absl::StatusOr<std::unique_ptr<Operation>> operation = Validate(request, world.limits, places);
   CheckStatus(operation.status(), bytes);
   if (!operation.ok()) return;

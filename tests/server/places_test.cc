@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "tests/server/memory_calls.h"
@@ -130,6 +132,42 @@ TEST_F(PlacesTest, CountsAndOffsetsMayBeKept) {
   *sort.mutable_keys() = Int64s({1, -3, 1});
   ASSERT_TRUE(Run(sort, &sorted).ok());
   EXPECT_EQ(ErrorField(request, grpc::StatusCode::INVALID_ARGUMENT), "counts[0]");
+}
+
+TEST(LoopsTest, DoNotWaitForCountsOnADevice) {
+  absl::Notification waits, goes_on;
+  std::atomic<bool> is_armed{false};
+  auto [puppet, engine] = MakePuppet([&](const std::string& phase, OperatorReport*) {
+    if (phase == "Finish" && is_armed.exchange(false)) {
+      waits.Notify();
+      goes_on.WaitForNotification();
+    }
+    return absl::OkStatus();
+  });
+  const RunningServer server(PlacesOptions(), std::move(engine));
+  const MemoryCalls memory(server.channel());
+  ASSERT_TRUE(memory.Store("counts", Int64s({2, 0, 1})).ok());
+  v1::ExpandIntervalsRequest request;
+  *request.mutable_values() = Int32s({7, 8, 9});
+  *request.mutable_counts() = Kept("counts", v1::ELEMENT_TYPE_INT64);
+  is_armed = true;
+  std::thread expanding([&] {
+    grpc::ClientContext context;
+    v1::ExpandIntervalsResponse response;
+    // The copy would be given up after 5 s.
+    EXPECT_NE(Call(server.stub(), &context, request, &response).error_code(), grpc::StatusCode::UNAVAILABLE);
+  });
+  waits.WaitForNotification();
+  // On the same connection, and so on the same loop.
+  v1::SortRequest sort;
+  *sort.mutable_keys() = Int32s({2, 1});
+  grpc::ClientContext context;
+  v1::SortResponse sorted;
+  const grpc::Status status = Call(server.stub(), &context, sort, &sorted);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  goes_on.Notify();
+  expanding.join();
+  ExpectAllFreed(server.server());
 }
 
 TEST_F(PlacesTest, StringsUpToALimitGoWhereTheyAreWanted) {

@@ -1,4 +1,5 @@
 // What the server holds of calls that it does not read, or has read.
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -49,6 +50,18 @@ TEST(HeldTest, HoldsNothingThatComesAfterTheOnlyMessageOfACall) {
       ASSERT_TRUE(frame) << i;
     } while (frame->type != NGHTTP2_WINDOW_UPDATE || frame->stream != 1);
     bytes.assign(600 << 10, 'j');  // more than half of the call's window, which its message has opened
+  }
+}
+
+TEST(HeldTest, EndsCallsWhoseMessageDoesNotCome) {
+  ConnectionLimits limits;
+  limits.read_timeout = std::chrono::milliseconds(100);
+  WireServer server(limits);
+  for (const std::string& begin : {std::string(), Message("whole").substr(0, 3), Message("whole").substr(0, 8)}) {
+    RawPeer peer(server.port());
+    peer.SendHeaders(1, CallFields("/test/Echo"));
+    if (!begin.empty()) peer.SendData(1, begin);
+    EXPECT_EQ(ValueOf(peer.ReadCall(1), "grpc-status"), "4") << begin.size() << " bytes came";
   }
 }
 
