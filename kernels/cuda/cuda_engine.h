@@ -13,8 +13,8 @@ namespace corank {
 struct CudaEngineOptions {
   /// The ordinal of the GPU, as the driver counts.
   int device = 0;
-  /// The GPUs to exchange memory with directly, where a link exists. May include this GPU. GPUs without a link exchange
-  /// memory through the host.
+  /// The GPUs to exchange memory with directly, where a link exists (EngineInfo::linked). May include this GPU. GPUs
+  /// without a link exchange memory through the host.
   std::vector<int> peers;
 };
 

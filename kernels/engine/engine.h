@@ -45,6 +45,9 @@ struct EngineInfo {
   int64_t memory_bytes = 0;
   int32_t parallelism = 0;  // multiprocessors, or threads
   std::string device_uuid;  // "GPU-...", as the driver gives it; empty on the CPU engine
+  int32_t ordinal = 0;      // of the device, as the driver counts
+  /// Bit i: kernels of device i reach this device's memory, by a link such as NVLink or directly over the bus.
+  uint64_t linked = ~uint64_t{0};
 };
 
 /// The time of a request on a stream, by phase. On the CPU engine only kernel_ns is not 0.

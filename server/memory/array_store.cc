@@ -132,14 +132,8 @@ absl::StatusOr<Budget::Reservation> ArrayStore::ReserveQuota(absl::string_view o
 
 uint64_t ArrayStore::ShardDevices() const {
   const uint64_t good = devices_->good(), from = good != 0 ? good : devices_->live();
-  int most = options_.most_shards == 0 ? devices_->size() : options_.most_shards;
-  most = std::min(most, ShardedMerge::kMaxShards);
-  uint64_t devices = 0;
-  for (int i = 0; i < devices_->size() && most > 0; ++i) {
-    if ((from & DeviceSet::Only(i)) == 0) continue;
-    devices |= DeviceSet::Only(i);
-    --most;
-  }
+  const int most = options_.most_shards == 0 ? devices_->size() : options_.most_shards;
+  const uint64_t devices = DeviceSet::Linked(from, std::min(most, ShardedMerge::kMaxShards), devices_->links());
   return devices != 0 ? devices : DeviceSet::Only(0);  // if all are lost, the array cannot be published
 }
 

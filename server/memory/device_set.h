@@ -44,12 +44,19 @@ class DeviceSet {
   void Lose(int device) { live_.fetch_and(~Only(device), std::memory_order_acq_rel); }
   void SetGood(int device, bool good);
 
+  /// By device: those whose memory and its own each can reach.
+  const std::vector<uint64_t>& links() const { return links_; }
+  /// The most of `devices`, up to `most`, that all reach each other's memory; of several such sets, the one with the
+  /// first device. Pure.
+  static uint64_t Linked(uint64_t devices, int64_t most, const std::vector<uint64_t>& links);
+
   /// Whether a device should take work that `devices` may do. A device that does not work well leaves it to others.
   bool ShouldRun(int device, uint64_t devices) const;
 
  private:
   const std::vector<Engine*> engines_;
   const uint64_t all_;
+  const std::vector<uint64_t> links_;
   std::atomic<uint64_t> live_;
   std::atomic<uint64_t> bad_{0};
   std::vector<std::unique_ptr<Copier>> copiers_;

@@ -21,19 +21,14 @@ Strategy ChooseStrategy(const Workload& work, const PlannerOptions& options) {
   return work.work_bytes <= options.small_bytes ? Strategy::kBatched : Strategy::kDevice;
 }
 
-uint64_t ChooseShards(int64_t work_bytes, int64_t arrays, uint64_t idle, const PlannerOptions& options) {
+uint64_t ChooseShards(int64_t work_bytes, int64_t arrays, uint64_t idle, const std::vector<uint64_t>& links,
+                      const PlannerOptions& options) {
   constexpr int64_t kArrays = 64;
   if (arrays == 0) return 0;
   int64_t most = options.most_shards == 0 ? DeviceSet::kMaxDevices : options.most_shards;
   most = std::min(most, work_bytes / (options.shard_bytes * ((arrays + kArrays - 1) / kArrays)));
-  uint64_t shards = 0;
-  int64_t count = 0;
-  for (int i = 0; i < DeviceSet::kMaxDevices && count < most; ++i) {
-    if ((idle & DeviceSet::Only(i)) == 0) continue;
-    shards |= DeviceSet::Only(i);
-    ++count;
-  }
-  return count < 2 ? 0 : shards;
+  const uint64_t shards = DeviceSet::Linked(idle, most, links);
+  return DeviceSet::Count(shards) < 2 ? 0 : shards;
 }
 
 namespace {
@@ -53,7 +48,8 @@ void ShareAmong(uint64_t shards, std::unique_ptr<Operation> operation, MemoryNee
 
 // Whether several devices share the request from here on.
 bool Shard(Plan& plan, const PlannerOptions& options, const DeviceSet& devices, uint64_t idle) {
-  const uint64_t shards = ChooseShards(plan.work_bytes, plan.operation->shared_arrays(), idle, options);
+  const uint64_t shards =
+      ChooseShards(plan.work_bytes, plan.operation->shared_arrays(), idle, devices.links(), options);
   if (shards == 0) return false;
   std::unique_ptr<Operation> operation = plan.operation->Sharded(shards);
   MemoryNeed need = NeedOf(*operation, Strategy::kSharded, devices);

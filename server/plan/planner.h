@@ -62,8 +62,9 @@ inline bool IsLong(const Workload& work, const PlannerOptions& options) {
 /// The devices, of the `idle` ones, that share a request whose work they can share: two or more, or 0 for one device.
 /// Only idle ones do, because several requests at a time are done sooner with a device for each. Of more arrays than 64
 /// each device takes more bytes, because it copies a part of every array and short copies cost more than they bring.
-/// `arrays`: Operation::shared_arrays. Pure.
-uint64_t ChooseShards(int64_t work_bytes, int64_t arrays, uint64_t idle, const PlannerOptions& options);
+/// `arrays`: Operation::shared_arrays. `links`: DeviceSet::links. Pure.
+uint64_t ChooseShards(int64_t work_bytes, int64_t arrays, uint64_t idle, const std::vector<uint64_t>& links,
+                      const PlannerOptions& options);
 
 /// Pure.
 Strategy ChooseStrategy(const Workload& work, const PlannerOptions& options);

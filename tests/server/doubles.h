@@ -45,6 +45,11 @@ class PuppetEngine final : public Engine {
       : info_{kind, "puppet", 1 << 20, 1, ""}, script_(std::move(script)) {}
 
   const EngineInfo& info() const override { return info_; }
+  /// EngineInfo::ordinal and linked. Before the first use.
+  void SetLinks(int32_t ordinal, uint64_t linked) {
+    info_.ordinal = ordinal;
+    info_.linked = linked;
+  }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override;
   absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) override;
   absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateDevice(int64_t bytes) override { return AllocateHost(bytes); }
@@ -86,7 +91,7 @@ class PuppetEngine final : public Engine {
   void NoteAllocation(int64_t bytes) { allocated_bytes_ += bytes; }
 
  private:
-  const EngineInfo info_;
+  EngineInfo info_;
   const Script script_;
   std::atomic<bool> streams_fail_{false};
   std::atomic<bool> uploads_were_aligned_{true};

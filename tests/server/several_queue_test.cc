@@ -256,5 +256,15 @@ TEST(DeviceSetTest, ABadDeviceRunsAllWhereNoneIsGood) {
   EXPECT_EQ(DeviceSet(std::vector<Engine*>(64, &engine)).all(), ~uint64_t{0});
 }
 
+// Kernels would fault on memory that they do not reach.
+TEST(DeviceSetTest, LinksDevicesThatReachEachOther) {
+  PuppetEngine first, second, third;
+  first.SetLinks(/*ordinal=*/4, 1 << 4 | 1 << 6);
+  second.SetLinks(/*ordinal=*/5, 1 << 5 | 1 << 6);
+  third.SetLinks(/*ordinal=*/6, 1 << 4 | 1 << 6);
+  const DeviceSet devices({&first, &second, &third});
+  EXPECT_EQ(devices.links(), (std::vector<uint64_t>{0b101, 0b010, 0b101})) << "one way is not enough";
+}
+
 }  // namespace
 }  // namespace corank::testing

@@ -136,8 +136,9 @@ void SetUpRuntime() {
 }
 
 // Copies between two devices use their link if they have one, and otherwise the host. Memory pools need explicit access
-// to each other.
-absl::Status OpenToPeers(int device, const std::vector<int>& peers, cudaMemPool_t pool) {
+// to each other. linked: EngineInfo::linked.
+absl::Status OpenToPeers(int device, const std::vector<int>& peers, cudaMemPool_t pool, uint64_t* linked) {
+  *linked = uint64_t{1} << device;
   for (const int peer : peers) {
     int can_access = 0;
     if (peer == device) continue;
@@ -147,6 +148,7 @@ absl::Status OpenToPeers(int device, const std::vector<int>& peers, cudaMemPool_
     access.location = {cudaMemLocationTypeDevice, peer};
     access.flags = cudaMemAccessFlagsProtReadWrite;
     CORANK_RETURN_IF_CUDA_FAILED(cudaMemPoolSetAccess(pool, &access, 1), "open the memory pool to another GPU");
+    *linked |= uint64_t{1} << peer;
   }
   return absl::OkStatus();
 }
@@ -178,9 +180,10 @@ absl::StatusOr<std::unique_ptr<Engine>> CreateCudaEngine(const CudaEngineOptions
   uint64_t keep = kPoolKeepBytes;
   CORANK_RETURN_IF_CUDA_FAILED(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
                                "set up the memory pool");
-  absl::Status opened = OpenToPeers(options.device, options.peers, pool);
-  if (!opened.ok()) return opened;
   EngineInfo info;
+  info.ordinal = options.device;
+  absl::Status opened = OpenToPeers(options.device, options.peers, pool, &info.linked);
+  if (!opened.ok()) return opened;
   info.kind = EngineKind::kCuda;
   info.device = properties.name;
   info.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
