@@ -239,4 +239,9 @@ std::string ValueOf(const Fields& fields, absl::string_view name) {
   return "none";
 }
 
+void Ask(RawPeer& peer, int32_t stream, const std::string& message) {
+  peer.SendHeaders(stream, CallFields("/test/Echo"));
+  peer.SendData(stream, Message(message), true);
+}
+
 }  // namespace corank::wire::testing

@@ -78,6 +78,9 @@ class RawPeer {
 /// The value of the field, or "none".
 std::string ValueOf(const Fields& fields, absl::string_view name);
 
+/// Sends a whole call of /test/Echo.
+void Ask(RawPeer& peer, int32_t stream, const std::string& message);
+
 }  // namespace corank::wire::testing
 
 #endif  // CORANK_TESTS_WIRE_RAW_PEER_H_

@@ -1,0 +1,92 @@
+// Peers that ping or reset calls too often, and those that only seem to.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "tests/wire/raw_peer.h"
+#include "tests/wire/wire_server.h"
+
+namespace corank::wire::testing {
+namespace {
+
+TEST(FloodsTest, CutsOffPeersThatPingTooOften) {
+  WireServer server;
+  RawPeer peer(server.port());
+  for (int i = 0; i < 4; ++i) peer.SendFrame(NGHTTP2_PING, 0, 0, "12345678");
+  EXPECT_EQ(peer.ReadGoaway(), NGHTTP2_ENHANCE_YOUR_CALM);
+  EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
+}
+
+TEST(FloodsTest, CutsOffPeersThatResetCallsInAFlood) {
+  WireServer server;
+  RawPeer peer(server.port());
+  for (int32_t stream = 1; stream < 40000; stream += 2) {
+    if (!peer.SendHeaders(stream, CallFields("/test/Hang"))) break;
+    if (!peer.SendFrame(NGHTTP2_RST_STREAM, 0, stream, std::string("\0\0\0\x08", 4))) break;
+  }
+  EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
+  EXPECT_TRUE(server.seen().AwaitNoHandlers());
+}
+
+TEST(FloodsTest, CutsOffFloodsOfResetsWhateverTheirTimeout) {
+  for (const char* const timeout : {"1n", "100u", "5m", "1S"}) {
+    WireServer server;
+    RawPeer peer(server.port());
+    Fields fields = CallFields("/test/Hang");
+    fields.emplace_back("grpc-timeout", timeout);
+    for (int32_t stream = 1; stream < 40000; stream += 2) {
+      if (!peer.SendHeaders(stream, fields)) break;
+      if (!peer.SendFrame(NGHTTP2_RST_STREAM, 0, stream, std::string("\0\0\0\x08", 4))) break;
+    }
+    EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10))) << timeout;
+  }
+}
+
+TEST(FloodsTest, KeepsPeersThatResetCallsAtTheirDeadlines) {
+  constexpr int kWaves = 40, kAtOnce = 200;  // more than kMostResets and kResetsPerSecond allow
+  WireServer server;
+  RawPeer peer(server.port());
+  Fields fields = CallFields("/test/Hang");
+  fields.emplace_back("grpc-timeout", "40m");
+  int32_t stream = 1;
+  for (int wave = 0; wave < kWaves; ++wave) {
+    const int32_t first = stream;
+    for (int i = 0; i < kAtOnce; ++i, stream += 2) ASSERT_TRUE(peer.SendHeaders(stream, fields));
+    // Within the last tenth, before the server ends them.
+    absl::SleepFor(absl::Milliseconds(37));
+    for (int32_t i = first; i < stream; i += 2) {
+      ASSERT_TRUE(peer.SendFrame(NGHTTP2_RST_STREAM, 0, i, std::string("\0\0\0\x08", 4)));
+    }
+    while (peer.Read(absl::ZeroDuration())) continue;
+  }
+  Ask(peer, stream, "abc");
+  std::optional<Frame> frame = peer.Read();
+  while (frame && !(frame->type == NGHTTP2_DATA && frame->stream == stream)) frame = peer.Read();
+  EXPECT_TRUE(frame) << "the connection lives";
+}
+
+// The head and the reset of a call come together if the caller's host is busy.
+TEST(FloodsTest, KeepsPeersThatResetCallsThatItRefusedAsLate) {
+  WireServer server;
+  RawPeer peer(server.port());
+  Fields fields = CallFields("/test/Late");
+  fields.emplace_back("grpc-timeout", "20m");
+  int32_t stream = 1;
+  for (; stream < 40000; stream += 2) {
+    ASSERT_TRUE(peer.SendHeaders(stream, fields));
+    ASSERT_TRUE(peer.SendFrame(NGHTTP2_RST_STREAM, 0, stream, std::string("\0\0\0\x08", 4)));
+    if (stream % 1000 == 1) {
+      while (peer.Read(absl::ZeroDuration())) continue;
+    }
+  }
+  Ask(peer, stream, "abc");
+  std::optional<Frame> frame = peer.Read();
+  while (frame && !(frame->type == NGHTTP2_DATA && frame->stream == stream)) frame = peer.Read();
+  EXPECT_TRUE(frame) << "the connection lives";
+}
+
+}  // namespace
+}  // namespace corank::wire::testing
