@@ -163,7 +163,7 @@ def test_sorted_tables_merge(client: corank.Client, cuts: list[int], place: Any)
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_rows_are_found_in_a_sorted_table(client: corank.Client, side: Any, place: Any) -> None:
     rng = np.random.default_rng(7)
-    columns = [words(rng, 5000, b"prefix of all"), rng.integers(0, 5, 5000), rng.random(5000).round(1)]
+    columns: list[Any] = [words(rng, 5000, b"prefix of all"), rng.integers(0, 5, 5000), rng.random(5000).round(1)]
     descending = [True, False, True]
     ranks = np.array(ranks_of(columns, order_of(columns, descending)))
     table = np.argsort(ranks[:3000], kind="stable")

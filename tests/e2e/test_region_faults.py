@@ -260,7 +260,8 @@ def test_region_cannot_go_while_a_stream_for_it_still_arrives(
             chunk = a.ArrayChunk(stream_id=0, data=np.array([2, 1], np.uint32).tobytes())
             yield c.ExecuteRequest(chunk=chunk).SerializeToString()
 
-        call: Any = channel.stream_stream("/corank.v1.CorankService/Execute")(requests(), timeout=600)
+        method: Any = channel.stream_stream("/corank.v1.CorankService/Execute")
+        call = method(requests(), timeout=600)
         try:
             wait_until(lambda: samples(placed_server)["corank_stream_jobs"] > 0, "the plan has arrived")
             with pytest.raises(corank.CorankError) as refused:
