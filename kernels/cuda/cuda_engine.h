@@ -13,8 +13,8 @@ namespace corank {
 struct CudaEngineOptions {
   /// The ordinal of the GPU, as the driver counts.
   int device = 0;
-  /// The GPUs to exchange memory with directly, where a link exists (EngineInfo::linked). May include this GPU. GPUs
-  /// without a link exchange memory through the host.
+  /// The GPUs to exchange memory with directly, where each can reach the other's (EngineInfo::linked). May include this
+  /// GPU. Copies from and to other GPUs pass through the host; the server shares no request with them.
   std::vector<int> peers;
 };
 

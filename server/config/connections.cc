@@ -18,10 +18,11 @@ ABSL_FLAG(int32_t, max_streams, 256,
           "connection.");
 ABSL_FLAG(corank::ByteCount, max_header_bytes, 16 << 10,
           "Maximum size of a call's metadata in bytes, 1024 to 1048576.");
-ABSL_FLAG(corank::ByteCount, max_buffered_bytes, 0,
-          "Memory for incomplete messages of all connections together, beside their arrays, which --host-pool-bytes "
-          "bounds, for plans of streams, and for what streams may send ahead; at least four times --max-request-bytes. "
-          "The server refuses calls that exceed it. 0: eight times --max-request-bytes, and at least 256MiB.");
+ABSL_FLAG(
+    corank::ByteCount, max_buffered_bytes, 0,
+    "Memory of all connections together for incomplete messages, for plans of streams, and for what streams may send "
+    "ahead; at least four times --max-request-bytes. Arrays in messages do not count here: --host-pool-bytes "
+    "bounds them. The server refuses calls that exceed it. 0: eight times --max-request-bytes, and at least 256MiB.");
 ABSL_FLAG(absl::Duration, handshake_timeout, absl::Seconds(10),
           "The server closes a connection whose handshake takes longer than this, 100ms to 10m.");
 ABSL_FLAG(absl::Duration, min_ping_interval, absl::Seconds(10),

@@ -11,13 +11,14 @@
 ABSL_FLAG(corank::ByteCount, stream_window_bytes, int64_t{64} << 20,
           "Pinned host memory that buffers the incoming chunks of one stream, and as much again for its answer, 4MiB "
           "to --host-pool-bytes. A stream makes do with less while half of the pool is in use.");
-ABSL_FLAG(corank::ByteCount, max_device_bytes, 0,
-          "Device memory that one stream, or one large sort or merge in shared memory, may take, 1MiB to "
-          "--device-budget-bytes. Sorts and merges of arrays larger than half of it work out of core; so do sorts by "
-          "columns or segments that need more than all of it, and searches and interval operators with streams larger "
-          "than that. "
-          "0: three quarters of the device's memory, "
-          "divided by the number of long lanes, at most four.");
+ABSL_FLAG(
+    corank::ByteCount, max_device_bytes, 0,
+    "Device memory that one stream, or one large sort or merge in shared memory, may take, 1MiB to "
+    "--device-budget-bytes. Merges, and sorts of keys without segments, work out of core if their arrays are larger "
+    "than half of it. Sorts by columns or segments do if they need more than all of it, and so do searches and "
+    "interval operators with streams larger than that. "
+    "0: three quarters of the device's memory, "
+    "divided by the number of long lanes, at most four.");
 ABSL_FLAG(corank::ByteCount, max_stream_host_bytes, 0,
           "Host memory that the arrays of one stream may take beside its window. 0: half of the memory available to "
           "this process, or less if the other budgets leave less, divided by the number of long lanes, at most four.");

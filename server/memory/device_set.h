@@ -46,8 +46,8 @@ class DeviceSet {
 
   /// By device: those whose memory and its own each can reach.
   const std::vector<uint64_t>& links() const { return links_; }
-  /// The most of `devices`, up to `most`, that all reach each other's memory; of several such sets, the one with the
-  /// first device. Pure.
+  /// Up to `most` of `devices` that all reach each other's memory: the largest set that can be had by taking one device
+  /// after the other in order; of several as large, the first. Pure.
   static uint64_t Linked(uint64_t devices, int64_t most, const std::vector<uint64_t>& links);
 
   /// Whether a device should take work that `devices` may do. A device that does not work well leaves it to others.

@@ -650,8 +650,8 @@ type RequestStats struct {
 	Runs int32 `protobuf:"varint,9,opt,name=runs,proto3" json:"runs,omitempty"`
 	// Whether the arrays were too large for the device, so that some or all of them stayed in host memory. A Sort or
 	// Merge in pieces works out of core if keys and values (or indices) of all inputs together have more bytes than half
-	// of ServerLimits.max_device_bytes; the device then holds a part of them at a time. A Sort by columns does if inputs,
-	// results and workspace together have more bytes than max_device_bytes. A Search or an interval operator does if its
+	// of ServerLimits.max_device_bytes; the device then holds a part of them at a time. A Sort by columns or segments
+	// does only if inputs, results and workspace together have more bytes than max_device_bytes. A Search or an interval operator does if its
 	// streamed arrays, with the part of the result that is made in one piece, have more than max_device_bytes (or more
 	// than half of it, if the length of one was not announced); the device then accesses host memory over the bus.
 	OutOfCore bool `protobuf:"varint,10,opt,name=out_of_core,json=outOfCore,proto3" json:"out_of_core,omitempty"`
@@ -1176,7 +1176,7 @@ type SortResponse struct {
 	Algorithm SortAlgorithm `protobuf:"varint,4,opt,name=algorithm,proto3,enum=corank.v1.SortAlgorithm" json:"algorithm,omitempty"`
 	// Time and memory that the request took.
 	Stats *RequestStats `protobuf:"bytes,5,opt,name=stats,proto3" json:"stats,omitempty"`
-	// The sorted columns, one for each of the request's. Empty with SORT_OUTPUT_INDICES and SORT_OUTPUT_RANKS.
+	// The sorted columns, one for each key column of the request. Empty with SORT_OUTPUT_INDICES and SORT_OUTPUT_RANKS.
 	KeyColumns []*SortedColumn `protobuf:"bytes,6,rep,name=key_columns,json=keyColumns,proto3" json:"key_columns,omitempty"`
 	// The dense ranks, UINT32 or UINT64. Unset unless `output` asks for them.
 	Ranks         *Array `protobuf:"bytes,7,opt,name=ranks,proto3,oneof" json:"ranks,omitempty"`
@@ -2262,9 +2262,11 @@ func (x *LoadBalanceResponse) GetStats() *RequestStats {
 // Finds the position of each needle in a sorted array, or of each row of needles in a sorted table.
 type SearchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The array to search, sorted in the direction of `order`. Required, and not allowed with columns.
+	// The array to search, sorted in the direction of `order`. Required unless `haystack_columns` is set, and then not
+	// allowed.
 	Haystack *Array `protobuf:"bytes,1,opt,name=haystack,proto3" json:"haystack,omitempty"`
-	// The needles, of the type of the haystack, in any order. Required, and not allowed with columns.
+	// The needles, of the type of the haystack, in any order. Required unless `needle_columns` is set, and then not
+	// allowed.
 	Needles *Array `protobuf:"bytes,2,opt,name=needles,proto3" json:"needles,omitempty"`
 	// The position to return when keys equal the needle. Default: the lower bound.
 	Bound SearchBound `protobuf:"varint,3,opt,name=bound,proto3,enum=corank.v1.SearchBound" json:"bound,omitempty"`

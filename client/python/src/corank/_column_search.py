@@ -111,11 +111,12 @@ class ColumnSearchOperators(Operators[A]):
 
         Args:
             haystack: 1 to 32 columns of n rows, as for `sort_columns`, sorted in the order of the options below.
-            needles: as many columns of m rows, in any order. The client converts a column of another type if no needle
-                changes by it.
+            needles: as many columns of m rows, in any order. The client converts a column to the type of the haystack's
+                if that changes no needle.
             side: "left": the first position whose row does not come before the needle; "right": the first position
                 whose row comes after it.
-            descending: as for `sort_columns`, of both tables, as are nulls and nan.
+            descending: the direction of each column, as for `sort_columns`. Like nulls and nan, it applies to both
+                tables.
             nulls: the end of the order at which nulls lie.
             nan: the place of NaNs.
             assume_sorted: skip the check that raises InvalidArgument for an unsorted haystack.

@@ -262,8 +262,8 @@ pub struct RequestStats {
     pub runs: i32,
     /// Whether the arrays were too large for the device, so that some or all of them stayed in host memory. A Sort or
     /// Merge in pieces works out of core if keys and values (or indices) of all inputs together have more bytes than half
-    /// of ServerLimits.max_device_bytes; the device then holds a part of them at a time. A Sort by columns does if inputs,
-    /// results and workspace together have more bytes than max_device_bytes. A Search or an interval operator does if its
+    /// of ServerLimits.max_device_bytes; the device then holds a part of them at a time. A Sort by columns or segments
+    /// does only if inputs, results and workspace together have more bytes than max_device_bytes. A Search or an interval operator does if its
     /// streamed arrays, with the part of the result that is made in one piece, have more than max_device_bytes (or more
     /// than half of it, if the length of one was not announced); the device then accesses host memory over the bus.
     #[prost(bool, tag = "10")]
@@ -413,7 +413,7 @@ pub struct SortResponse {
     /// Time and memory that the request took.
     #[prost(message, optional, tag = "5")]
     pub stats: ::core::option::Option<RequestStats>,
-    /// The sorted columns, one for each of the request's. Empty with SORT_OUTPUT_INDICES and SORT_OUTPUT_RANKS.
+    /// The sorted columns, one for each key column of the request. Empty with SORT_OUTPUT_INDICES and SORT_OUTPUT_RANKS.
     #[prost(message, repeated, tag = "6")]
     pub key_columns: ::prost::alloc::vec::Vec<SortedColumn>,
     /// The dense ranks, UINT32 or UINT64. Unset unless `output` asks for them.
@@ -661,10 +661,12 @@ pub struct LoadBalanceResponse {
 /// Finds the position of each needle in a sorted array, or of each row of needles in a sorted table.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SearchRequest {
-    /// The array to search, sorted in the direction of `order`. Required, and not allowed with columns.
+    /// The array to search, sorted in the direction of `order`. Required unless `haystack_columns` is set, and then not
+    /// allowed.
     #[prost(message, optional, tag = "1")]
     pub haystack: ::core::option::Option<Array>,
-    /// The needles, of the type of the haystack, in any order. Required, and not allowed with columns.
+    /// The needles, of the type of the haystack, in any order. Required unless `needle_columns` is set, and then not
+    /// allowed.
     #[prost(message, optional, tag = "2")]
     pub needles: ::core::option::Option<Array>,
     /// The position to return when keys equal the needle. Default: the lower bound.
@@ -1981,9 +1983,10 @@ pub struct ServerLimits {
     #[prost(int64, tag = "8")]
     pub stream_window_bytes: i64,
     /// Device memory that the arrays of one request may take if they are streamed, or sorted or merged in pieces, in
-    /// bytes. Sorts and merges of more than half as many bytes work out of core (RequestStats.out_of_core). So do sorts by
-    /// columns or segments that need more bytes in all, and a Search and an interval operator with streams of more bytes,
-    /// if they are the only operation of the plan. Default: three quarters of the device's memory, divided by the number
+    /// bytes. Merges, and sorts of keys without segments, work out of core if they have more than half as many bytes
+    /// (RequestStats.out_of_core). Sorts by columns or segments do if they need more bytes than this in all. So do a
+    /// Search and an interval operator with streams of more bytes than this, if they are the only operation of the plan.
+    /// Default: three quarters of the device's memory, divided by the number
     /// of long requests that share the device, at most four.
     #[prost(int64, tag = "9")]
     pub max_device_bytes: i64,

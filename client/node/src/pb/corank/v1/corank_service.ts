@@ -126,7 +126,8 @@ export const protobufFileName = "corank/v1/corank_service.proto";
  *   LoadBalance              results are streams                           never
  *   Move, Scatter            as Search; counts and offsets fit into        never
  *                            max_device_bytes
- * Searches by columns, Group, CombineSets, Join, Select, Rank and plans of several operations never do.
+ * Searches by columns, Group, CombineSets, Join, Select, Rank and plans of several operations never work in
+ * pieces.
  */
 
 /**
@@ -400,9 +401,10 @@ export interface ServerLimits {
   streamWindowBytes: number;
   /**
    * Device memory that the arrays of one request may take if they are streamed, or sorted or merged in pieces, in
-   * bytes. Sorts and merges of more than half as many bytes work out of core (RequestStats.out_of_core). So do sorts by
-   * columns or segments that need more bytes in all, and a Search and an interval operator with streams of more bytes,
-   * if they are the only operation of the plan. Default: three quarters of the device's memory, divided by the number
+   * bytes. Merges, and sorts of keys without segments, work out of core if they have more than half as many bytes
+   * (RequestStats.out_of_core). Sorts by columns or segments do if they need more bytes than this in all. So do a
+   * Search and an interval operator with streams of more bytes than this, if they are the only operation of the plan.
+   * Default: three quarters of the device's memory, divided by the number
    * of long requests that share the device, at most four.
    */
   maxDeviceBytes: number;

@@ -193,8 +193,8 @@ export interface RequestStats {
   /**
    * Whether the arrays were too large for the device, so that some or all of them stayed in host memory. A Sort or
    * Merge in pieces works out of core if keys and values (or indices) of all inputs together have more bytes than half
-   * of ServerLimits.max_device_bytes; the device then holds a part of them at a time. A Sort by columns does if inputs,
-   * results and workspace together have more bytes than max_device_bytes. A Search or an interval operator does if its
+   * of ServerLimits.max_device_bytes; the device then holds a part of them at a time. A Sort by columns or segments
+   * does only if inputs, results and workspace together have more bytes than max_device_bytes. A Search or an interval operator does if its
    * streamed arrays, with the part of the result that is made in one piece, have more than max_device_bytes (or more
    * than half of it, if the length of one was not announced); the device then accesses host memory over the bus.
    */
@@ -376,7 +376,7 @@ export interface SortResponse {
   stats:
     | RequestStats
     | undefined;
-  /** The sorted columns, one for each of the request's. Empty with SORT_OUTPUT_INDICES and SORT_OUTPUT_RANKS. */
+  /** The sorted columns, one for each key column of the request. Empty with SORT_OUTPUT_INDICES and SORT_OUTPUT_RANKS. */
   keyColumns: SortedColumn[];
   /** The dense ranks, UINT32 or UINT64. Unset unless `output` asks for them. */
   ranks?: Array | undefined;
@@ -633,11 +633,17 @@ export interface LoadBalanceResponse {
 
 /** Finds the position of each needle in a sorted array, or of each row of needles in a sorted table. */
 export interface SearchRequest {
-  /** The array to search, sorted in the direction of `order`. Required, and not allowed with columns. */
+  /**
+   * The array to search, sorted in the direction of `order`. Required unless `haystack_columns` is set, and then not
+   * allowed.
+   */
   haystack:
     | Array
     | undefined;
-  /** The needles, of the type of the haystack, in any order. Required, and not allowed with columns. */
+  /**
+   * The needles, of the type of the haystack, in any order. Required unless `needle_columns` is set, and then not
+   * allowed.
+   */
   needles:
     | Array
     | undefined;
