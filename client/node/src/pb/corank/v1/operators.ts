@@ -191,10 +191,10 @@ export interface RequestStats {
   /** Number of sorted runs that a Sort in pieces merged at the end. Otherwise 0. */
   runs: number;
   /**
-   * Whether the arrays were too large for the device, so that some or all of them stayed in host memory. A Sort or
-   * Merge in pieces works out of core if keys and values (or indices) of all inputs together have more bytes than half
-   * of ServerLimits.max_device_bytes; the device then holds a part of them at a time. A Sort by columns or segments
-   * does only if inputs, results and workspace together have more bytes than max_device_bytes. A Search or an interval operator does if its
+   * Whether the arrays were too large for the device, so that some or all stayed in host memory. A Sort or Merge in
+   * pieces works out of core if keys and values (or indices) of all inputs together have more bytes than half of
+   * ServerLimits.max_device_bytes. The device then holds a part of them at a time. A Sort by columns or segments does
+   * if inputs, results and workspace have more bytes than all of it. A Search or an interval operator does if its
    * streamed arrays, with the part of the result that is made in one piece, have more than max_device_bytes (or more
    * than half of it, if the length of one was not announced); the device then accesses host memory over the bus.
    */
@@ -633,17 +633,11 @@ export interface LoadBalanceResponse {
 
 /** Finds the position of each needle in a sorted array, or of each row of needles in a sorted table. */
 export interface SearchRequest {
-  /**
-   * The array to search, sorted in the direction of `order`. Required unless `haystack_columns` is set, and then not
-   * allowed.
-   */
+  /** The array to search, sorted as `order` says. Required if `haystack_columns` is empty; otherwise not allowed. */
   haystack:
     | Array
     | undefined;
-  /**
-   * The needles, of the type of the haystack, in any order. Required unless `needle_columns` is set, and then not
-   * allowed.
-   */
+  /** The needles, of the haystack's type, in any order. Required if `needle_columns` is empty; otherwise not allowed. */
   needles:
     | Array
     | undefined;
