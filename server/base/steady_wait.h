@@ -1,4 +1,4 @@
-// Waits that a step of the wall clock neither shortens nor lengthens, as it does those of absl::Mutex.
+// Waits by the steady clock. A step of the wall clock shortens or lengthens the waits of absl::Mutex.
 #ifndef CORANK_SERVER_BASE_STEADY_WAIT_H_
 #define CORANK_SERVER_BASE_STEADY_WAIT_H_
 

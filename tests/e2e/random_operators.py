@@ -367,7 +367,7 @@ def _rows_of(column: Any, rows: Any) -> Any:
 
 
 def search_columns(draw: Draw) -> Operation:
-    """Search by columns as of sort_columns, for rows that lie among those of the haystack."""
+    """Searches a table by columns. Needles are rows that may lie among those of the haystack."""
     rows = min(30_000, draw.count(8))
     request = o.SearchRequest(assume_sorted=draw.chance(0.2))
     request.bound = int(draw.rng.integers(0, 3))  # type: ignore[assignment]

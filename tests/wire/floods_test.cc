@@ -1,4 +1,4 @@
-// Peers that ping or reset calls too often, and those that only seem to.
+// Tests of peers that ping or reset calls too often, or only seem to.
 #include <cstdint>
 #include <optional>
 #include <string>
