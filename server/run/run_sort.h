@@ -41,8 +41,8 @@ class RunSorter {
 
   /// Rows of the array; -1: unknown.
   static int64_t Count(const SortOperation::Spec& sort);
-  /// The columns of its rows. The values are the request's values, or the row numbers: unsigned, as wide for all rows,
-  /// and wider than those of the result if nobody announced how many there are.
+  /// The columns of its rows. The values are the request's values, or unsigned row numbers, which have one width for
+  /// all rows. If nobody announced the number of rows, that width may be more than the result's.
   static RowShape ShapeOf(const SortOperation::Spec& sort);
   /// Upper bounds of the memory for a sort, including the merge in tiles of `tile_bytes`: device memory, at most the
   /// job's share, and pinned memory. `parts`: number of calls that send chunks concurrently; 0: all rows are there.

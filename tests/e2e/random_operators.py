@@ -367,7 +367,7 @@ def _rows_of(column: Any, rows: Any) -> Any:
 
 
 def search_columns(draw: Draw) -> Operation:
-    """Searches a table by columns. Needles are rows that may lie among those of the haystack."""
+    """Searches a table by columns. Every needle has values that the haystack could have."""
     rows = min(30_000, draw.count(8))
     request = o.SearchRequest(assume_sorted=draw.chance(0.2))
     request.bound = int(draw.rng.integers(0, 3))  # type: ignore[assignment]

@@ -45,7 +45,7 @@ std::vector<int64_t> DenseRowRanks(const std::vector<TestColumn>& columns);
 /// The column with these rows in this order.
 TestColumn TakeRows(const TestColumn& column, const std::vector<int64_t>& rows);
 
-/// The rows of both columns, those of `first` before. They have nulls if either has.
+/// A column with the rows of `first`, and then those of `second`. It has nulls if either column has.
 TestColumn Concatenated(const TestColumn& first, const TestColumn& second);
 
 /// The table after a sort of each run by itself: run r is rows [run_offsets[r], run_offsets[r + 1]).

@@ -2279,8 +2279,8 @@ type SearchRequest struct {
 	Options *RequestOptions `protobuf:"bytes,7,opt,name=options,proto3" json:"options,omitempty"`
 	// A sorted table instead of `haystack`: as SortRequest.key_columns, but without destinations.
 	HaystackColumns []*KeyColumn `protobuf:"bytes,8,rep,name=haystack_columns,json=haystackColumns,proto3" json:"haystack_columns,omitempty"`
-	// Instead of `needles`: rows in any order, of as many columns as the haystack has, and of their types. Order, nulls
-	// and nans are those of the haystack or unset. Either table may have validity.
+	// Instead of `needles`: rows in any order, of as many columns as the haystack has, and of their types. Leave
+	// order, nulls and nans unset, or repeat those of the haystack. The columns of both tables may have nulls.
 	NeedleColumns []*KeyColumn `protobuf:"bytes,9,rep,name=needle_columns,json=needleColumns,proto3" json:"needle_columns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -686,8 +686,8 @@ pub struct SearchRequest {
     /// A sorted table instead of `haystack`: as SortRequest.key_columns, but without destinations.
     #[prost(message, repeated, tag = "8")]
     pub haystack_columns: ::prost::alloc::vec::Vec<KeyColumn>,
-    /// Instead of `needles`: rows in any order, of as many columns as the haystack has, and of their types. Order, nulls
-    /// and nans are those of the haystack or unset. Either table may have validity.
+    /// Instead of `needles`: rows in any order, of as many columns as the haystack has, and of their types. Leave
+    /// order, nulls and nans unset, or repeat those of the haystack. The columns of both tables may have nulls.
     #[prost(message, repeated, tag = "9")]
     pub needle_columns: ::prost::alloc::vec::Vec<KeyColumn>,
 }

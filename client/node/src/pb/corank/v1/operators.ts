@@ -661,8 +661,8 @@ export interface SearchRequest {
   /** A sorted table instead of `haystack`: as SortRequest.key_columns, but without destinations. */
   haystackColumns: KeyColumn[];
   /**
-   * Instead of `needles`: rows in any order, of as many columns as the haystack has, and of their types. Order, nulls
-   * and nans are those of the haystack or unset. Either table may have validity.
+   * Instead of `needles`: rows in any order, of as many columns as the haystack has, and of their types. Leave
+   * order, nulls and nans unset, or repeat those of the haystack. The columns of both tables may have nulls.
    */
   needleColumns: KeyColumn[];
 }
