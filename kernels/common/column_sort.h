@@ -64,6 +64,10 @@ struct ColumnSortArgs {
   /// rows) that comes before the row in front of it; outputs are then of no use. Not with an algorithm but kAuto.
   const int64_t* run_offsets = nullptr;
   int32_t run_count = 0;  // 0: rows are in no order. Otherwise up to kMaxMergeInputs
+  /// Sorts each segment of rows by itself: segment s is rows [segment_offsets[s], segment_offsets[s + 1]).
+  /// segment_count + 1 offsets, rising from 0 to count, checked by the caller. Not with ranks, a limit or runs.
+  const int64_t* segment_offsets = nullptr;
+  int64_t segment_count = 0;  // 0: no segments
 
   int64_t ResultCount() const { return limit >= 0 && limit < count ? limit : count; }
   /// Whether the order of the rows is of no use: no output and no check needs it.

@@ -12,6 +12,7 @@
 #ifndef CORANK_KERNELS_COMMON_ROW_ORDER_H_
 #define CORANK_KERNELS_COMMON_ROW_ORDER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -52,6 +53,8 @@ CORANK_HOST_DEVICE uint64_t LoadHead(const uint8_t* bytes, int64_t count) {
 /// The order of the rows of one table. A value type: pass it to kernels by value. Borrows the data of the columns.
 class RowOrder {
  public:
+  /// Those of a key, and the number of a row's segment.
+  static constexpr int kMaxColumns = kMaxKeyColumns + 1;
   /// The length of streams without an end.
   static constexpr int64_t kEndless = std::numeric_limits<int64_t>::max();
 
@@ -320,14 +323,26 @@ class RowOrder {
   // A tail distinguishes string ends up to this many bytes before it.
   static constexpr int kTailsBefore = 120;
 
-  Column columns_[kMaxKeyColumns];
+  Column columns_[kMaxColumns];
   const uint64_t* bases_ = nullptr;
   int32_t column_count_;
   bool ends_in_strings_ = false;
   int64_t bytes_before_strings_ = 0;
   int64_t stream_bytes_ = 0;
 };
-static_assert(sizeof(RowOrder) <= 3712, "a kernel argument, with others beside it, has at most 4096 bytes");
+static_assert(sizeof(RowOrder) <= 3728, "a kernel argument, with others beside it, has at most 4096 bytes");
+
+/// The order of the rows of a sort. By segments, the first column is the number of a row's segment, so that rows never
+/// leave their segment. `segments`: these numbers, IndexBytes(segment_count - 1) each; not read without segments.
+inline RowOrder OrderOf(const ColumnSortArgs& args, const void* segments) {
+  if (args.segment_count == 0) return RowOrder(args.columns, args.column_count);
+  KeyColumn columns[RowOrder::kMaxColumns];
+  columns[0].row_bytes = IndexBytes(args.segment_count - 1);
+  columns[0].type = columns[0].row_bytes == 4 ? KeyType::kUint32 : KeyType::kUint64;
+  columns[0].data = segments;
+  std::copy_n(args.columns, args.column_count, columns + 1);
+  return RowOrder(columns, args.column_count + 1);
+}
 
 }  // namespace corank
 

@@ -24,13 +24,29 @@ constexpr int32_t kMostMergedRuns = 8;          // a sort of more is faster than
 struct Buffers {
   Item128* items;
   Item128* temp;
+  void* segments;  // the number of each row's segment
 };
 
-Buffers TakeBuffers(int64_t count, Workspace& workspace) {
+Buffers TakeBuffers(const ColumnSortArgs& args, Workspace& workspace) {
   Buffers buffers{};
-  buffers.items = workspace.Take<Item128>(count);
-  buffers.temp = workspace.Take<Item128>(count);
+  buffers.items = workspace.Take<Item128>(args.count);
+  buffers.temp = workspace.Take<Item128>(args.count);
+  if (args.segment_count > 0) buffers.segments = workspace.Take<char>(args.count * IndexBytes(args.segment_count - 1));
   return buffers;
+}
+
+void NumberSegments(const ColumnSortArgs& args, void* segments, Parallel& parallel) {
+  const int64_t* const offsets = args.segment_offsets;
+  WithIndexType(IndexBytes(args.segment_count - 1), [&](auto zero) {
+    auto* const numbers = static_cast<decltype(zero)*>(segments);
+    parallel.ForRange(args.count, kRowGrain, [&](int64_t begin, int64_t end) {
+      int64_t segment = std::upper_bound(offsets, offsets + args.segment_count, begin) - offsets - 1;
+      for (int64_t row = begin; row < end; ++row) {
+        while (offsets[segment + 1] <= row) ++segment;
+        numbers[row] = static_cast<decltype(zero)>(segment);
+      }
+    });
+  });
 }
 
 // Calls fn(row, &least) for all rows. Each thread has its own `least`, which starts at `start`. Returns the least of
@@ -299,7 +315,7 @@ void WriteRanks(const ColumnSortArgs& args, const RowOrder& order, const Item128
 
 int64_t ColumnSortWorkspaceBytes(const ColumnSortArgs& args) {
   Workspace measure(nullptr);
-  TakeBuffers(args.count, measure);
+  TakeBuffers(args, measure);
   return measure.used_bytes();
 }
 
@@ -313,13 +329,14 @@ void SortColumns(const ColumnSortArgs& args, void* workspace_bytes, Parallel& pa
     if (args.algorithm == SortAlgorithm::kAuto) report->sort_algorithm = SortAlgorithm::kCopy;
     return GatherOutputs(args, nullptr, parallel);
   }
-  uint64_t bases[kMaxKeyColumns] = {};
-  RowOrder order(args.columns, args.column_count);
+  Workspace workspace(workspace_bytes);
+  const Buffers buffers = TakeBuffers(args, workspace);
+  if (args.segment_count > 0) NumberSegments(args, buffers.segments, parallel);
+  uint64_t bases[RowOrder::kMaxColumns] = {};
+  RowOrder order = OrderOf(args, buffers.segments);
   FindBases(order, args.count, bases, parallel);
   order.set_bases(bases);
   const RowCode code(Survey(order, args.count, parallel), order.stream_bytes());
-  Workspace workspace(workspace_bytes);
-  const Buffers buffers = TakeBuffers(args.count, workspace);
   parallel.ForRange(args.count, kRowGrain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       buffers.items[row].lo = static_cast<uint64_t>(row);

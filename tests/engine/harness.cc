@@ -215,6 +215,10 @@ Outcome Harness::SortColumns(const ColumnSortCase& test) {
     args.run_offsets = test.run_offsets.data();
     args.run_count = static_cast<int32_t>(test.run_offsets.size()) - 1;
   }
+  if (!test.segment_offsets.empty()) {
+    args.segment_offsets = request.Numbers(test.segment_offsets);
+    args.segment_count = static_cast<int64_t>(test.segment_offsets.size()) - 1;
+  }
   return request.Run(&EngineStream::SortColumns, args);
 }
 

@@ -44,6 +44,7 @@ struct ColumnSortCase {
   bool want_ranks = false;
   int64_t limit = -1;
   std::vector<int64_t> run_offsets;  // empty: rows are in no order
+  std::vector<int64_t> segment_offsets = {};
 };
 
 struct MergeCase {

@@ -106,6 +106,26 @@ WorkloadRun MergeRows() {
   });
 }
 
+// Numbers in segments, one of them empty.
+WorkloadRun SortSegmentsOfRows() {
+  const std::vector<int64_t> segments = {0, 5000, 5000, 5001, kRows};
+  const Bytes numbers = MakeKeys(KeyType::kUint64, Distribution::kZipf, kRows, 3);
+  return Whole([=](Request& request) -> absl::Status {
+    KeyColumn keys;
+    keys.type = KeyType::kUint64;
+    keys.row_bytes = sizeof(uint64_t);
+    CORANK_ASSIGN_OR_RETURN(keys.data, request.Input(numbers));
+    ColumnSortArgs args;
+    args.columns = &keys;
+    args.column_count = 1;
+    args.count = kRows;
+    CORANK_ASSIGN_OR_RETURN(args.segment_offsets, request.Numbers(segments));
+    args.segment_count = static_cast<int64_t>(segments.size()) - 1;
+    CORANK_ASSIGN_OR_RETURN(args.indices_out, request.Output(kRows * IndexBytes(kRows - 1)));
+    return request.Run(&EngineStream::SortColumns, args);
+  });
+}
+
 // Strings behind a number, some of the needles null.
 WorkloadRun SearchRows() {
   std::vector<std::string> strings;
@@ -296,6 +316,7 @@ std::vector<Workload> ColumnWorkloads() {
        SortAlgorithm::kMergesort},
       {"sort of short rows", SortShortRows(), {"CodeHalvesKernel(", "GatherKernel<"}, SortAlgorithm::kRadix},
       {"merge of rows", MergeRows(), {"CheckRunsKernel(", "SortTiesKernel<"}, SortAlgorithm::kMergeRuns},
+      {"sort of segments of rows", SortSegmentsOfRows(), {"NumberSegmentsKernel<"}, SortAlgorithm::kMergesort},
       {"search of rows", SearchRows(), {"CheckRowsKernel(", "SearchRowsKernel<"}},
   };
 }

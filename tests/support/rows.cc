@@ -98,6 +98,20 @@ std::vector<int64_t> StableRowOrder(const std::vector<TestColumn>& columns) {
   return order;
 }
 
+std::vector<int64_t> StableRowOrder(const std::vector<TestColumn>& columns,
+                                    const std::vector<int64_t>& segment_offsets) {
+  std::vector<int64_t> order = StableRowOrder(columns);
+  std::vector<size_t> segment_of(order.size());
+  for (size_t segment = 0; segment + 1 < segment_offsets.size(); ++segment) {
+    std::fill(segment_of.begin() + segment_offsets[segment], segment_of.begin() + segment_offsets[segment + 1],
+              segment);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return segment_of[static_cast<size_t>(a)] < segment_of[static_cast<size_t>(b)];
+  });
+  return order;
+}
+
 std::vector<int64_t> DenseRowRanks(const std::vector<TestColumn>& columns) {
   // Rows in the opposite order change places with their equals only. So a new rank begins where the first rows of both
   // orders are the same ones.

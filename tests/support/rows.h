@@ -39,6 +39,10 @@ Bytes Bitmap(const std::vector<bool>& bits, bool rest = false);
 /// value, bytes and strings as std::string; nulls do not compare.
 std::vector<int64_t> StableRowOrder(const std::vector<TestColumn>& columns);
 
+/// The same by segments: sorts rows [segment_offsets[s], segment_offsets[s + 1]) by themselves, for every s.
+std::vector<int64_t> StableRowOrder(const std::vector<TestColumn>& columns,
+                                    const std::vector<int64_t>& segment_offsets);
+
 /// How many distinct rows come before each row in the sorted order.
 std::vector<int64_t> DenseRowRanks(const std::vector<TestColumn>& columns);
 

@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(Tuning::kSampleRows)
   atomicMax(&greatest, word);
   __syncthreads();
   if (differing != ~0ULL || (greatest - least) >> 60 == 0) return;
-  if (threadIdx.x < kMaxKeyColumns) d_state->bases[threadIdx.x] = 0;
+  if (threadIdx.x < RowOrder::kMaxColumns) d_state->bases[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
     d_state->survey.common_bytes = 0;
     d_state->survey.differing[0] = ~uint64_t{0};

@@ -12,7 +12,7 @@ namespace corank::cuda {
 
 /// Lies in device memory.
 struct CodeState {
-  unsigned long long bases[kMaxKeyColumns];
+  unsigned long long bases[RowOrder::kMaxColumns];
   RowSurvey survey;
   RowCode code;
 };

@@ -7,6 +7,7 @@
 #include "kernels/cuda/columns/equal_codes.h"
 #include "kernels/cuda/columns/merge_codes.h"
 #include "kernels/cuda/columns/row_ranks.h"
+#include "kernels/cuda/columns/segment_numbers.h"
 #include "kernels/cuda/columns/strings.h"
 #include "kernels/cuda/columns/validity.h"
 #include "kernels/cuda/common/gather.h"
@@ -113,7 +114,12 @@ cudaError_t SortCodes(RowOrder& order, const ColumnSortArgs& args, CodeState* d_
 /// Writes the row numbers in sorted order to d_rows. *d_row_codes: null, or the code of each of these rows.
 cudaError_t SortRows(const ColumnSortArgs& args, int index_bytes, void* d_rows, const uint64_t** d_row_codes,
                      Workspace& workspace, OperatorReport* h_report, cudaStream_t stream) {
-  RowOrder order(args.columns, args.column_count);
+  void* const d_segments =
+      workspace.CarveBytes(args.segment_count > 0 ? args.count * IndexBytes(args.segment_count - 1) : 0);
+  if (args.segment_count > 0 && !workspace.IsSizing()) {
+    CORANK_RETURN_IF_CUDA_ERROR(NumberSegments(args, d_segments, stream));
+  }
+  RowOrder order = OrderOf(args, d_segments);
   const bool merges = args.run_count > 0;
   if (!merges && SortsHalves(args, order, index_bytes)) {
     return SortByHalves(args, order, static_cast<uint32_t*>(d_rows), workspace, h_report, stream);

@@ -6,12 +6,13 @@
 //            upper ones. Rows with equal codes are taken out, sorted among themselves, and put back (equal_codes.cu): a
 //            merge-path mergesort compares the next 8 bytes of the stream and, if these are equal, the rows themselves.
 //            The permutation then gathers columns, values and indices. Codes of sorted runs are merged
-//            (merge_codes.cu).
+//            (merge_codes.cu). A sort by segments takes the number of a row's segment for the first column
+//            (segment_numbers.cu), so that one sort of all rows leaves each row in its segment.
 // Work: that of Sort for n 8-byte keys with indices; O(m log m) comparisons for m rows with equal codes.
 // Memory: one or two reads of the bytes that the codes consist of, the traffic of Sort, one random read and one write
 //         for each output; 24 more bytes for each row to find equal codes if the key is longer than 8 bytes.
 // Workspace: 2 codes and an index for each row, that of Sort, and 44 bytes for each row (72 from 2^32 rows on) if keys
-//            are longer than 8 bytes.
+//            are longer than 8 bytes; 4 bytes for each row by segments (8 from 2^32 segments on).
 // Stability: Sort is stable, and so is the mergesort, which takes rows in the order that Sort left.
 #ifndef CORANK_KERNELS_CUDA_COLUMNS_COLUMN_SORT_H_
 #define CORANK_KERNELS_CUDA_COLUMNS_COLUMN_SORT_H_
