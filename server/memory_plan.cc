@@ -13,6 +13,10 @@ constexpr int kReserve = 8;  // an eighth
 // A smaller budget is useless: requests that exceed a lane's own memory are refused, and streams work in slivers.
 constexpr int64_t kLeastWork = int64_t{64} << 20;
 
+// Shares of the budgets that lanes may keep between requests. They fit into what no budget has: an eighth of the host,
+// a tenth of a GPU.
+constexpr int64_t kLanesShareOfHost = 4, kLanesShareOfGpu = 16, kLanesShareOfPool = 16;
+
 bool IsOnHost(const MemoryPlan::Needs& needs) { return needs.engine == EngineKind::kCpu; }
 
 // Memory that the flags leave to work and streams. Never zero: a server whose host pool is too large for its container
@@ -33,6 +37,17 @@ int64_t WorkOf(int64_t left) { return left / 2; }
 int64_t DerivedBudget(const MemoryPlan::Needs& needs, int64_t device_bytes) {
   const int64_t budget = std::max<int64_t>(0, device_bytes / 10 * 9 - needs.kept_bytes);
   return IsOnHost(needs) ? std::min(budget, WorkOf(LeftOf(needs)) / 10 * 9) : budget;
+}
+
+// One lane may keep what it takes without a budget, unless that is much of a small budget.
+int64_t KeptByLanes(int64_t budget, int64_t share) {
+  return std::max(budget / share, std::min(DeviceMemory::Options().lane_bytes, budget / 4));
+}
+
+KeptMemory KeptByLanes(const MemoryPlan::Needs& needs, int64_t budget) {
+  if (IsOnHost(needs)) return {KeptByLanes(budget, kLanesShareOfHost), 0};
+  const auto devices = static_cast<int64_t>(needs.device_bytes.size());
+  return {KeptByLanes(budget, kLanesShareOfGpu), KeptByLanes(needs.host_pool_bytes / devices, kLanesShareOfPool)};
 }
 
 // For stored arrays that leave no memory for work, since no later request could succeed. A device that is too small by
@@ -88,6 +103,7 @@ MemoryPlan MemoryPlan::Make(const Needs& needs) {
   for (const int64_t device_bytes : needs.device_bytes) {
     plan.budgets.limits.push_back(needs.device_budget_bytes > 0 ? needs.device_budget_bytes
                                                                 : DerivedBudget(needs, device_bytes));
+    plan.lanes.push_back(KeptByLanes(needs, plan.budgets.limits.back()));
   }
   const auto [least, most] = std::minmax_element(plan.budgets.limits.begin(), plan.budgets.limits.end());
   const int64_t least_budget = *least;

@@ -34,6 +34,8 @@ struct MemoryPlan {
   StreamOptions streams;
   /// Budgets of running requests.
   DeviceMemory::Options budgets;
+  /// What the lanes of each device may keep between requests, beside the budgets.
+  std::vector<KeptMemory> lanes;
   /// Host memory that may be in use at the same time, in total.
   int64_t host_bytes = 0;
   /// Likely mistakes, with the flags and the remedy: more than there is, or budgets too small to be useful.

@@ -137,7 +137,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, st
   server->devices_.StartCanaries();
   server->housekeeper_ = std::make_unique<Housekeeper>(
       server->host_pool_.get(), server->run_buffers_.get(), &server->regions_, &server->arrays_,
-      [server = server.get()] { server->TrimLanes(); }, kHousekeeping);
+      [server = server.get()] { server->TrimLanes(LanePool::Idle::kForAWhile); }, kHousekeeping);
   return server;
 }
 
@@ -147,6 +147,8 @@ Server::~Server() {
   Stop();
   metrics_endpoint_.reset();  // scrapes read members that are destroyed next
   timers_->Stop();
+  absl::MutexLock lock(&lanes_mutex_);
+  lanes_end_ = true;
 }
 
 absl::Status Server::StartMetrics() {
@@ -203,6 +205,9 @@ void Server::ObserveDevices() {
     metrics_.SetDeviceUp(ordinal, devices_.is_good(i));
     metrics_.SetDeviceMemory(ordinal, "device_work", used, limit);
     metrics_.SetDeviceMemory(ordinal, "kept_arrays", arrays_.used_bytes(i), options_.arrays.max_bytes);
+    const KeptMemory kept = devices_.engine(i).kept(), most = plan_.lanes[static_cast<size_t>(i)];
+    metrics_.SetKeptByLanes(ordinal, "device", kept.device_bytes, most.device_bytes);
+    metrics_.SetKeptByLanes(ordinal, "pinned", kept.host_bytes, most.host_bytes);
     if (!devices_.set().is_live(i)) continue;
     work_used += used;
     work_limit += limit;
@@ -259,6 +264,8 @@ absl::Status Server::StartLanes() {
     options.ordinal = devices_.ordinal(i);
     options.devices = &devices_.set();
     options.watch = &devices_.watch(i);
+    options.free_idle = [this] { TrimLanes(LanePool::Idle::kNow); };
+    devices_.engine(i).LimitKept(plan_.lanes[static_cast<size_t>(i)]);
     const auto start = [&](LaneKind kind, int count, WorkSource* source) -> absl::StatusOr<LanePool*> {
       options.kind = kind;
       options.lanes = count;
@@ -415,10 +422,11 @@ void Server::AbandonLanes(int device) {
   }
 }
 
-void Server::TrimLanes() {
+void Server::TrimLanes(LanePool::Idle idle) {
   absl::MutexLock lock(&lanes_mutex_);
-  for (const auto& [of, lanes] : lanes_) lanes->Trim();
-  if (host_lanes_ != nullptr) host_lanes_->Trim();
+  if (lanes_end_) return;
+  for (const auto& [of, lanes] : lanes_) lanes->Trim(idle);
+  if (host_lanes_ != nullptr) host_lanes_->Trim(idle);
 }
 
 void Server::OnDeviceLost(int device) {

@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "corank/v1/corank_service.pb.h"
+#include "kernels/engine/budget.h"
 #include "server/base/clock.h"
 #include "server/memory/array_store.h"
-#include "server/memory/budget.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/housekeeper.h"
 #include "server/memory/region_registry.h"
@@ -171,7 +171,7 @@ class Server {
   int Loops() const;
   void OnDeviceLost(int device);
   void AbandonLanes(int device) ABSL_LOCKS_EXCLUDED(lanes_mutex_);
-  void TrimLanes() ABSL_LOCKS_EXCLUDED(lanes_mutex_);
+  void TrimLanes(LanePool::Idle idle) ABSL_LOCKS_EXCLUDED(lanes_mutex_);
   void OnDevicesChanged();
   // Updates the health board from the state of the devices and of the server.
   void ShowHealth();
@@ -206,6 +206,7 @@ class Server {
   absl::Mutex lanes_mutex_;
   // Of each device, for short and for long work.
   std::vector<std::pair<int, std::unique_ptr<LanePool>>> lanes_ ABSL_GUARDED_BY(lanes_mutex_);
+  bool lanes_end_ ABSL_GUARDED_BY(lanes_mutex_) = false;
   std::unique_ptr<Engine> host_engine_;   // exists beside GPUs
   std::unique_ptr<LanePool> host_lanes_;  // for small requests; null if these go to the devices too
   std::unique_ptr<LargeCalls> large_calls_;

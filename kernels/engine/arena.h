@@ -6,12 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/engine/alignment.h"
+#include "kernels/engine/budget.h"
 
 namespace corank {
 
@@ -30,9 +32,13 @@ class Arena {
     int64_t first_chunk_bytes = int64_t{1} << 20;
     /// Bytes kept for the next request. The arena frees the rest.
     int64_t keep_bytes = int64_t{1} << 30;
+    /// Counts what arenas keep together, each without its first chunk. Null: nothing does.
+    std::shared_ptr<Budget> kept;
   };
 
-  Arena(Source source, const Options& options) : source_(std::move(source)), options_(options) {}
+  Arena(Source source, Options options) : source_(std::move(source)), options_(std::move(options)) {
+    if (options_.kept != nullptr) kept_ = options_.kept->Nothing();
+  }
   ~Arena() { Clear(); }
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -58,22 +64,27 @@ class Arena {
     return *memory;
   }
 
-  /// Takes all memory back.
-  void Reset() {
+  /// Takes all memory back. Keeps as much of it as the options allow, at most `most_bytes`.
+  void Reset(int64_t most_bytes = std::numeric_limits<int64_t>::max()) {
     // Smallest first: small arrays leave the large chunks to large arrays, and the chunks beyond the cap are the
     // largest.
     std::sort(chunks_.begin(), chunks_.end(), [](const Chunk& a, const Chunk& b) { return a.bytes < b.bytes; });
+    const int64_t most = std::min(most_bytes, options_.keep_bytes);
     int64_t kept_bytes = 0;
     size_t kept = 0;
-    while (kept < chunks_.size() && chunks_[kept].bytes <= options_.keep_bytes - kept_bytes) {
+    while (kept < chunks_.size() && chunks_[kept].bytes <= most - kept_bytes &&
+           MayKeep(kept_bytes + chunks_[kept].bytes)) {
       kept_bytes += chunks_[kept].bytes;
       chunks_[kept++].used = 0;
     }
     FreeFrom(kept);
+    if (Counted(kept_bytes) < kept_.bytes()) kept_.Resize(Counted(kept_bytes));
   }
+  /// Keeps the first chunk alone, so that the next small request allocates nothing.
+  void Trim() { Reset(options_.first_chunk_bytes); }
 
   /// Returns all chunks to the source.
-  void Clear() { FreeFrom(0); }
+  void Clear() { Reset(0); }
 
  private:
   struct Chunk {
@@ -82,13 +93,20 @@ class Arena {
     int64_t used;
   };
 
+  // The part of kept bytes that counts. Every arena has its first chunk anyway.
+  int64_t Counted(int64_t bytes) const { return std::max<int64_t>(0, bytes - options_.first_chunk_bytes); }
+  bool MayKeep(int64_t bytes) {
+    return options_.kept == nullptr || Counted(bytes) <= kept_.bytes() || kept_.Resize(Counted(bytes));
+  }
+
   void FreeFrom(size_t first) {
     for (size_t i = first; i < chunks_.size(); ++i) source_.Free(chunks_[i].memory);
     chunks_.resize(first);
   }
 
   Source source_;
-  Options options_;
+  const Options options_;
+  Budget::Reservation kept_;
   std::vector<Chunk> chunks_;
 };
 

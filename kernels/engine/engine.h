@@ -162,12 +162,21 @@ class EngineStream {
   virtual absl::Status CombineSets(const SetArgs& args, SetReport* report) = 0;
   virtual absl::Status Join(const JoinArgs& args, JoinReport* report) = 0;
 
-  /// Returns memory to the system that the stream keeps for the next request and can easily get again. Call it between
-  /// requests, from any thread. CUDA: does nothing, because freeing waits for the device.
+  /// Ends a request whose results were used: frees what its streams may not keep for the next one
+  /// (Engine::LimitKept). Begin does the same, but may not come for a long time. The next call reports any error.
+  virtual void End() {}
+  /// Frees what the stream keeps for the next request, except what a small one needs. Call it between requests, from
+  /// any thread. CUDA: may wait for the device.
   virtual void Trim() {}
 
   /// Device memory that operators requested since Begin, without Upload, AllocateDevice and AllocateResult, in bytes.
   virtual int64_t workspace_bytes() const = 0;
+};
+
+/// Memory that an engine keeps for later requests, in bytes.
+struct KeptMemory {
+  int64_t device_bytes = 0;
+  int64_t host_bytes = 0;  // pinned; 0 on the CPU engine, whose device is the host
 };
 
 /// A device, or the cores of the host. Thread-safe.
@@ -175,6 +184,10 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual const EngineInfo& info() const = 0;
+  /// The most that it keeps from now on, beside a first MiB for each stream. By default a sixteenth of the device's
+  /// memory, and as much pinned memory.
+  virtual void LimitKept(const KeptMemory& most) { static_cast<void>(most); }
+  virtual KeptMemory kept() const { return {}; }
   /// A new stream. Streams work at the same time. The engine must outlive them.
   virtual absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() = 0;
 

@@ -69,6 +69,7 @@ class ForwardingStream : public EngineStream {
     return stream_->CombineSets(args, report);
   }
   absl::Status Join(const JoinArgs& args, JoinReport* report) override { return stream_->Join(args, report); }
+  void End() override { stream_->End(); }
   void Trim() override { stream_->Trim(); }
   int64_t workspace_bytes() const override { return stream_->workspace_bytes(); }
 
@@ -82,6 +83,8 @@ class ForwardingEngine : public Engine {
   explicit ForwardingEngine(std::unique_ptr<Engine> engine) : engine_(std::move(engine)) {}
 
   const EngineInfo& info() const override { return engine_->info(); }
+  void LimitKept(const KeptMemory& most) override { engine_->LimitKept(most); }
+  KeptMemory kept() const override { return engine_->kept(); }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override { return engine_->CreateStream(); }
   absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) override {
     return engine_->AllocateHost(bytes);

@@ -7,8 +7,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
+#include "kernels/engine/budget.h"
 #include "server/base/bytes.h"
-#include "server/memory/budget.h"
 
 namespace corank {
 

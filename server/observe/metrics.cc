@@ -269,6 +269,14 @@ void Metrics::SetDeviceMemory(int device, absl::string_view budget, int64_t used
       static_cast<double>(limit_bytes));
 }
 
+void Metrics::SetKeptByLanes(int device, absl::string_view memory, int64_t bytes, int64_t limit_bytes) {
+  const prometheus::Labels labels = {{"device", absl::StrCat(device)}, {"memory", std::string(memory)}};
+  Set("corank_lanes_kept_bytes", "Memory that a device's idle lanes keep for later requests.", labels,
+      static_cast<double>(bytes));
+  Set("corank_lanes_kept_limit_bytes", "The most that a device's idle lanes keep.", labels,
+      static_cast<double>(limit_bytes));
+}
+
 void Metrics::SetHostPoolKept(int64_t bytes) {
   Set("corank_host_pool_kept_bytes", "Idle pinned memory that the server keeps for later requests.", {},
       static_cast<double>(bytes));

@@ -131,6 +131,8 @@ class Metrics {
   void SetMemory(absl::string_view budget, int64_t used_bytes, int64_t limit_bytes);
   /// One device's part of a memory budget.
   void SetDeviceMemory(int device, absl::string_view budget, int64_t used_bytes, int64_t limit_bytes);
+  /// `memory`: "device" or "pinned".
+  void SetKeptByLanes(int device, absl::string_view memory, int64_t bytes, int64_t limit_bytes);
   /// Idle pinned memory that is kept for later requests.
   void SetHostPoolKept(int64_t bytes);
   void SetOpen(const OpenItems& open);

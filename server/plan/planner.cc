@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "server/memory/budget.h"
+#include "kernels/engine/budget.h"
 #include "server/run/external_work.h"
 #include "server/run/job_memory.h"
 

@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "google/protobuf/descriptor.h"
+#include "kernels/engine/budget.h"
 #include "proto/payload_scanner.h"
-#include "server/memory/budget.h"
 #include "server/memory/received_message.h"
 #include "server/wire/call.h"
 

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "kernels/engine/budget.h"
 #include "kernels/engine/engine.h"
-#include "server/memory/budget.h"
 #include "server/memory/run_buffers.h"
 
 namespace corank {

@@ -40,16 +40,19 @@ class LanePool::LaneStreams final : public Lane {
   }
   // Held while the lane works.
   absl::Mutex& works() { return works_; }
-  void Trim() {
+  void Trim(Idle idle) {
     if (!works_.TryLock()) return;
-    if (!std::exchange(was_used_, false)) {
-      stream_->Trim();
-      for (const std::unique_ptr<EngineStream>& stream : extra_) stream->Trim();
-      for (const auto& [place, stream] : elsewhere_) {
-        if (stream != nullptr) stream->Trim();
-      }
-    }
+    const bool was_used = std::exchange(was_used_, false);
+    if (idle == Idle::kNow || !was_used) Free();
     works_.Unlock();
+  }
+  // While the lane works, but nothing on its streams.
+  void Free() {
+    ForEachStream([](EngineStream& stream) { stream.Trim(); });
+  }
+  // Nobody uses the results of the last work any more.
+  void End() {
+    ForEachStream([](EngineStream& stream) { stream.End(); });
   }
 
   EngineStream& stream() override { return *stream_; }
@@ -78,6 +81,15 @@ class LanePool::LaneStreams final : public Lane {
   void SetStalled(bool stalled) override { pool_->SetStalled(stalled); }
 
  private:
+  template <typename Fn>
+  void ForEachStream(const Fn& fn) {
+    fn(*stream_);
+    for (const std::unique_ptr<EngineStream>& stream : extra_) fn(*stream);
+    for (const auto& [place, stream] : elsewhere_) {
+      if (stream != nullptr) fn(*stream);
+    }
+  }
+
   LanePool* const pool_;
   const std::unique_ptr<EngineStream> stream_;
   std::vector<std::unique_ptr<EngineStream>> extra_;
@@ -134,6 +146,7 @@ bool LanePool::RunNext(LaneStreams& lane) {
   {
     absl::MutexLock works(&lane.works());
     RunBatch(lane, batch);
+    lane.End();
   }
   metrics_->AddBusyLanes(options_.kind, -1);
   return true;
@@ -217,6 +230,7 @@ void LanePool::RunDirectly(std::unique_ptr<Task> task) {
   {
     absl::MutexLock works(&(*lane)->works());
     RunTask(**lane, *task, 1);
+    (*lane)->End();
   }
   if (!options_.on_host) metrics_->AddBusyLanes(options_.kind, -1);
   PutBackDirectLane(*lane);
@@ -256,8 +270,8 @@ void LanePool::Abandon(int device, const absl::Status& status) {
   }
 }
 
-void LanePool::Trim() {
-  for (const auto& lane : lanes_) lane->Trim();
+void LanePool::Trim(Idle idle) {
+  for (const auto& lane : lanes_) lane->Trim(idle);
   std::vector<LaneStreams*> direct;                          // trimmed without the lock, like spares
   absl::flat_hash_set<std::shared_ptr<LaneStreams>> spares;  // they may end meanwhile
   {
@@ -268,8 +282,8 @@ void LanePool::Trim() {
     absl::MutexLock lock(&mutex_);
     spares = spare_lanes_;
   }
-  for (LaneStreams* const lane : direct) lane->Trim();
-  for (const std::shared_ptr<LaneStreams>& lane : spares) lane->Trim();
+  for (LaneStreams* const lane : direct) lane->Trim(idle);
+  for (const std::shared_ptr<LaneStreams>& lane : spares) lane->Trim(idle);
 }
 
 void LanePool::Begin(Task& task, int batch_size, Outcome& outcome) {
@@ -322,6 +336,8 @@ void LanePool::RunTask(LaneStreams& lane, Task& task, int batch_size) {
 
 absl::Status LanePool::RetryOnce(LaneStreams& lane, Task& task, Outcome& outcome, const absl::Status& first) {
   static_cast<void>(FromEngine(first));  // logs it
+  lane.Free();                           // where no chunk is large enough
+  if (options_.free_idle) options_.free_idle();
   {
     absl::MutexLock lock(&mutex_);
     const int64_t ends = ends_;

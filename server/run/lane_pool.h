@@ -4,6 +4,7 @@
 #define CORANK_SERVER_RUN_LANE_POOL_H_
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -48,6 +49,9 @@ class LanePool final {
     /// Whether small requests of a batch share one round trip to the device; unset: only on a GPU. A CPU has no round
     /// trips, and should answer the first request before it begins the next.
     std::optional<bool> together;
+    /// Called on a lane's thread when a request finds no memory: frees what idle lanes keep. It must not wait for
+    /// lanes.
+    std::function<void()> free_idle;
     /// Called once, on a lane's thread, when the engine reports that its device is lost. Must not block.
     std::function<void()> on_device_lost;
   };
@@ -63,8 +67,10 @@ class LanePool final {
   void RunDirectly(std::unique_ptr<Task> task) ABSL_LOCKS_EXCLUDED(mutex_);
   /// Answers the callers of all tasks on lanes that use this device, because the lanes may never return. Thread-safe.
   void Abandon(int device, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
-  /// Lets lanes that were idle since the last call free memory. Thread-safe; waits for no lane.
-  void Trim();
+  /// Lets lanes that were idle since the last call free memory, or all that are idle now. Thread-safe; waits for no
+  /// lane.
+  enum class Idle : uint8_t { kForAWhile, kNow };
+  void Trim(Idle idle = Idle::kForAWhile);
 
  private:
   LanePool(Options options, Engine* engine, WorkSource* source, const Clock* clock, Metrics* metrics,

@@ -84,6 +84,12 @@ class WatchedStream final : public ForwardingStream {
     // Also after the device is lost: copies in flight access the request's memory.
     return Judged(line_.watch(), hanging_line_, [&] { return ForwardingStream::Finish(); });
   }
+  void End() override {
+    // Freeing pinned memory waits for the device.
+    if (hanging_line_ != nullptr) hanging_line_->Enter();
+    ForwardingStream::End();
+    if (hanging_line_ != nullptr) hanging_line_->Leave();
+  }
   absl::Status Sort(const SortArgs& args, OperatorReport* report) override {
     return Start([&] { return ForwardingStream::Sort(args, report); });
   }

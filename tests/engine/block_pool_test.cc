@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "kernels/cpu/cpu_engine.h"
+#include "kernels/engine/budget.h"
 #include "kernels/engine/engine.h"
 
 namespace corank::testing {
@@ -19,7 +20,7 @@ using cpu::BlockPool;
 constexpr int64_t kMiB = int64_t{1} << 20;
 
 TEST(BlockPool, LeavesALargeBlockToWhoAsksForAsManyBytesNext) {
-  BlockPool pool(64 * kMiB);
+  BlockPool pool(Budget::Create(2 * 64 * kMiB));
   void* const first = *pool.Allocate(5 * kMiB);
   void* const second = *pool.Allocate(5 * kMiB);
   ASSERT_NE(first, second);
@@ -37,7 +38,7 @@ TEST(BlockPool, LeavesALargeBlockToWhoAsksForAsManyBytesNext) {
 }
 
 TEST(BlockPool, ABlockHasRoomForWhatIsAskedFor) {
-  BlockPool pool(4096 * kMiB);
+  BlockPool pool(Budget::Create(2 * 4096 * kMiB));
   for (int64_t bytes = 4 * kMiB; bytes < 300 * kMiB; bytes += bytes / 5 + 1) {
     void* const block = *pool.Allocate(bytes);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % 256, 0U);
@@ -51,7 +52,7 @@ TEST(BlockPool, ABlockHasRoomForWhatIsAskedFor) {
 }
 
 TEST(BlockPool, KeepsNeitherSmallBlocksNorMoreThanItMay) {
-  BlockPool pool(9 * kMiB);
+  BlockPool pool(Budget::Create(2 * 9 * kMiB));
   void* const small = *pool.Allocate(kMiB);
   void* const large = *pool.Allocate(5 * kMiB);
   void* const beyond = *pool.Allocate(5 * kMiB);
@@ -59,8 +60,23 @@ TEST(BlockPool, KeepsNeitherSmallBlocksNorMoreThanItMay) {
   EXPECT_EQ(pool.kept_bytes(), 5 * kMiB);
 }
 
+TEST(BlockPool, LeavesHalfOfTheBudgetAndCountsInIt) {
+  const std::shared_ptr<Budget> kept = Budget::Create(20 * kMiB);
+  const auto taken = kept->Reserve(14 * kMiB);
+  BlockPool pool(kept);
+  void* const first = *pool.Allocate(5 * kMiB);
+  void* const second = *pool.Allocate(5 * kMiB);
+  pool.Free(first);
+  EXPECT_EQ(kept->used(), 19 * kMiB);
+  pool.Free(second);
+  EXPECT_EQ(kept->used(), 19 * kMiB) << "the budget is full";
+  EXPECT_EQ(*pool.Allocate(5 * kMiB), first);
+  EXPECT_EQ(kept->used(), 14 * kMiB);
+  pool.Free(first);
+}
+
 TEST(BlockPool, GivesBackWhatNobodyHasTakenForAWhile) {
-  BlockPool pool(64 * kMiB);
+  BlockPool pool(Budget::Create(2 * 64 * kMiB));
   pool.Free(*pool.Allocate(5 * kMiB));
   const auto now = BlockPool::Clock::now();
   pool.Trim(now);
@@ -72,7 +88,7 @@ TEST(BlockPool, GivesBackWhatNobodyHasTakenForAWhile) {
 }
 
 TEST(BlockPool, GivesAllBackBeforeItSaysThatTheHostHasNoMore) {
-  BlockPool pool(64 * kMiB);
+  BlockPool pool(Budget::Create(2 * 64 * kMiB));
   pool.Free(*pool.Allocate(5 * kMiB));
   EXPECT_EQ(pool.Allocate(int64_t{1} << 58).status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(pool.kept_bytes(), 0);

@@ -119,6 +119,25 @@ TEST(CpuEngine, LargeMemoryLiesOnHugePages) {
   EXPECT_EQ(MappingFlags(bytes + (16 << 20)).find(" hg "), std::string::npos);
 }
 
+TEST(CpuEngine, StreamsKeepNoMoreTogetherThanTheEngineMay) {
+  constexpr int64_t kBytes = 8 << 20;
+  const auto engine = CreateCpuEngine({/*threads=*/2});
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  (*engine)->LimitKept({/*device_bytes=*/2 * kBytes, /*host_bytes=*/0});
+  auto first = *(*engine)->CreateStream(), second = *(*engine)->CreateStream(), third = *(*engine)->CreateStream();
+  for (EngineStream* const stream : {first.get(), second.get(), third.get()}) {
+    ASSERT_TRUE(stream->Begin().ok());
+    ASSERT_TRUE(stream->AllocateDevice(kBytes).ok());
+    stream->End();
+    EXPECT_LE((*engine)->kept().device_bytes, 2 * kBytes);
+  }
+  EXPECT_GE((*engine)->kept().device_bytes, kBytes);
+  for (EngineStream* const stream : {first.get(), second.get(), third.get()}) stream->Trim();
+  EXPECT_EQ((*engine)->kept().device_bytes, 0);
+  { ASSERT_TRUE((*engine)->AllocateDevice(kBytes).ok()); }
+  EXPECT_EQ((*engine)->kept().device_bytes, kBytes) << "a freed block counts too";
+}
+
 TEST(CpuEngine, AnswersDoNotDependOnTheNumberOfThreads) {
   SortCase test;
   test.type = KeyType::kFloat32;

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/budget.h"
 #include "kernels/engine/engine.h"
 #include "server/memory/array_store.h"
-#include "server/memory/budget.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/received_message.h"
 #include "server/memory/region_registry.h"

@@ -91,6 +91,7 @@ class PuppetStream final : public EngineStream {
     OperatorReport unused;
     return engine_->Enter("Run", &unused);
   }
+  void End() override { engine_->NoteEnd(); }
   void Trim() override { static_cast<void>(engine_->Enter("Trim")); }
   int64_t workspace_bytes() const override { return 4; }
 

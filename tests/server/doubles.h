@@ -79,6 +79,8 @@ class PuppetEngine final : public Engine {
   void SetStreamsFail(bool fail) { streams_fail_ = fail; }
 
   std::vector<std::string> phases() const;
+  /// Calls of EngineStream::End.
+  int64_t ends() const { return ends_; }
   /// Bytes that operators and copies have written, and memory handed out for kernels: a device would do both.
   int64_t copied_bytes() const { return copied_bytes_; }
   int64_t allocated_bytes() const { return allocated_bytes_; }
@@ -88,6 +90,7 @@ class PuppetEngine final : public Engine {
   absl::Status Enter(const std::string& phase, OperatorReport* report = nullptr);
   void NoteUpload(const void* bytes);
   void NoteCopy(int64_t bytes) { copied_bytes_ += bytes; }
+  void NoteEnd() { ++ends_; }
   void NoteAllocation(int64_t bytes) { allocated_bytes_ += bytes; }
 
  private:
@@ -97,6 +100,7 @@ class PuppetEngine final : public Engine {
   std::atomic<bool> uploads_were_aligned_{true};
   std::atomic<int64_t> copied_bytes_{0};
   std::atomic<int64_t> allocated_bytes_{0};
+  std::atomic<int64_t> ends_{0};
   mutable absl::Mutex mutex_;
   bool hold_ ABSL_GUARDED_BY(mutex_) = false;
   int held_ ABSL_GUARDED_BY(mutex_) = 0;

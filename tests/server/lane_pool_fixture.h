@@ -57,6 +57,7 @@ class LanePoolTest : public ::testing::Test {
     options.spares = spares_;
     options.together = together_;
     options.on_device_lost = [this] { ++device_losses_; };
+    options.free_idle = [this] { ++idle_freed_; };
     return *LanePool::Create(options, &engine, &work_, &clock_, &metrics_, &logger_);
   }
   // Lanes that only run direct work.
@@ -79,6 +80,7 @@ class LanePoolTest : public ::testing::Test {
   const Logger logger_{LogLevel::kDebug, [this](absl::string_view line) { log_ += std::string(line); }};
   GivenWork work_;
   int device_losses_ = 0;
+  int idle_freed_ = 0;
   int spares_ = 0;
   std::optional<bool> together_;
   RecordedRequest request_, second_;

@@ -124,6 +124,46 @@ TEST_F(LanePoolTest, LanesWithoutWorkGiveMemoryBack) {
   }));
 }
 
+TEST_F(LanePoolTest, IdleLanesFreeWhatTheyKeepEvenIfTheyWorkedJustNow) {
+  PuppetEngine engine;
+  const std::unique_ptr<LanePool> pool = DirectLanes(engine);
+  pool->RunDirectly(request_.MakeTask());
+  pool->Trim();
+  EXPECT_EQ(Trims(engine), 0) << "its next request may come soon";
+  pool->RunDirectly(second_.MakeTask());
+  pool->Trim(LanePool::Idle::kNow);
+  EXPECT_EQ(Trims(engine), 1);
+}
+
+// A second stream, which keeps memory too.
+class OnTwoStreams final : public Operation {
+ public:
+  Operator op() const override { return Operator::kSort; }
+  absl::Status Execute(Lane& lane, Outcome&) override { return lane.ExtraStream(0).status(); }
+};
+
+TEST_F(LanePoolTest, LanesGiveUpWhatTheyMayNotKeepAfterEveryBatch) {
+  PuppetEngine engine;
+  work_.Add(request_.MakeTask(std::make_unique<OnTwoStreams>()));
+  RunAll(engine);
+  EXPECT_EQ(engine.ends(), 2);
+  const std::unique_ptr<LanePool> direct = DirectLanes(engine);
+  direct->RunDirectly(second_.MakeTask());
+  EXPECT_EQ(engine.ends(), 3);
+}
+
+TEST_F(LanePoolTest, ARequestThatFindsNoMemoryRunsAgainOnceIdleLanesHaveFreedTheirs) {
+  int failing = 1;
+  PuppetEngine engine([&failing](const std::string& phase, OperatorReport*) {
+    return phase == "Run" && failing-- > 0 ? absl::ResourceExhaustedError("no memory") : absl::OkStatus();
+  });
+  work_.Add(request_.MakeTask(SortOf(keys_, 4)));
+  RunAll(engine);
+  EXPECT_TRUE(request_.status.ok()) << request_.status;
+  EXPECT_EQ(idle_freed_, 1);
+  EXPECT_EQ(Trims(engine), 1) << "of its own lane, where no chunk may be large enough";
+}
+
 TEST_F(LanePoolTest, EachTaskThatComesDirectlyHasALaneThatTheNextOneTakesOver) {
   PuppetEngine engine;
   const std::unique_ptr<LanePool> pool = DirectLanes(engine);

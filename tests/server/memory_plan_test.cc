@@ -65,6 +65,36 @@ TEST(MemoryPlan, KeptArraysOfTheCpuEngineAreTheHostsToo) {
   EXPECT_THAT(MemoryPlan::Make(needs).warnings, IsEmpty());
 }
 
+TEST(MemoryPlan, LanesKeepWhatTheBudgetsLeaveFree) {
+  for (const int64_t host_bytes : {4 * kGiB, 16 * kGiB, 64 * kGiB, 2048 * kGiB}) {
+    SCOPED_TRACE(host_bytes);
+    const MemoryPlan on_host = MemoryPlan::Make(Defaults(EngineKind::kCpu, host_bytes));
+    EXPECT_EQ(on_host.lanes[0].device_bytes, on_host.budgets.limits[0] / 4);
+    EXPECT_EQ(on_host.lanes[0].host_bytes, 0);
+    EXPECT_LE(on_host.host_bytes + on_host.lanes[0].device_bytes, host_bytes);
+    MemoryPlan::Needs two_gpus = Defaults(EngineKind::kCuda, host_bytes);
+    two_gpus.device_bytes = {140 * kGiB, 80 * kGiB};
+    const MemoryPlan plan = MemoryPlan::Make(two_gpus);
+    int64_t pinned = 0;
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_LE(plan.budgets.limits[i] + plan.lanes[i].device_bytes, two_gpus.device_bytes[i]);
+      EXPECT_GE(plan.lanes[i].device_bytes, 4 * kGiB);
+      pinned += plan.lanes[i].host_bytes;
+    }
+    EXPECT_LE(plan.host_bytes + pinned, host_bytes);
+  }
+}
+
+TEST(MemoryPlan, LanesKeepAQuarterOfASmallBudget) {
+  for (const EngineKind engine : {EngineKind::kCpu, EngineKind::kCuda}) {
+    MemoryPlan::Needs needs = Defaults(engine, 16 * kGiB);
+    needs.device_budget_bytes = kGiB / 4;
+    EXPECT_EQ(MemoryPlan::Make(needs).lanes[0].device_bytes, kGiB / 16);
+    needs.device_budget_bytes = kGiB / 16;
+    EXPECT_EQ(MemoryPlan::Make(needs).lanes[0].device_bytes, kGiB / 64);
+  }
+}
+
 TEST(MemoryPlan, ALargeHostBesideAGpuGivesHalfToStreams) {
   const MemoryPlan plan = MemoryPlan::Make(Defaults(EngineKind::kCuda, 128 * kGiB));
   EXPECT_EQ(plan.streams.max_host_bytes, 16 * kGiB);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/memory/budget.h"
+#include "kernels/engine/budget.h"
 #include "server/memory/fault_guard.h"
 #include "server/memory/host_pool.h"
 #include "server/memory/region_registry.h"

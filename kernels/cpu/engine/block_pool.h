@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -15,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "kernels/cpu/engine/host_memory.h"
+#include "kernels/engine/budget.h"
 
 namespace corank::cpu {
 
@@ -26,8 +29,8 @@ class BlockPool {
   /// How long the pool keeps an unused block.
   static constexpr Clock::duration kKeep = std::chrono::minutes(1);
 
-  /// `max_kept_bytes` limits the unused blocks.
-  explicit BlockPool(int64_t max_kept_bytes) : max_kept_bytes_(max_kept_bytes) {}
+  /// `kept` counts the unused blocks beside other memory. They have half of it at most.
+  explicit BlockPool(std::shared_ptr<Budget> kept) : kept_budget_(std::move(kept)), counted_(kept_budget_->Nothing()) {}
   /// All blocks must have been freed.
   ~BlockPool() { FreeAll(TakeKept(Clock::time_point::max())); }
   BlockPool(const BlockPool&) = delete;
@@ -60,7 +63,7 @@ class BlockPool {
 
   int64_t kept_bytes() const ABSL_LOCKS_EXCLUDED(mutex_) {
     absl::MutexLock lock(&mutex_);
-    return kept_bytes_;
+    return counted_.bytes();
   }
 
  private:
@@ -89,7 +92,7 @@ class BlockPool {
     const auto last = std::prev(end);
     void* const memory = last->second.memory;
     kept_.erase(last);
-    kept_bytes_ -= block_bytes;
+    counted_.Resize(counted_.bytes() - block_bytes);
     taken_.emplace(memory, block_bytes);
     return memory;
   }
@@ -101,8 +104,8 @@ class BlockPool {
     if (found == taken_.end()) return false;
     const int64_t block_bytes = found->second;
     taken_.erase(found);
-    if (block_bytes > max_kept_bytes_ - kept_bytes_) return false;
-    kept_bytes_ += block_bytes;
+    const int64_t kept_bytes = counted_.bytes() + block_bytes;
+    if (kept_bytes > kept_budget_->limit() / 2 || !counted_.Resize(kept_bytes)) return false;
     kept_.emplace(block_bytes, Kept{memory, Clock::now()});
     return true;
   }
@@ -115,7 +118,7 @@ class BlockPool {
       const auto next = std::next(kept);
       if (kept->second.since <= until) {
         blocks.push_back(kept->second.memory);
-        kept_bytes_ -= kept->first;
+        counted_.Resize(counted_.bytes() - kept->first);
         kept_.erase(kept);
       }
       kept = next;
@@ -123,10 +126,10 @@ class BlockPool {
     return blocks;
   }
 
-  const int64_t max_kept_bytes_;
+  const std::shared_ptr<Budget> kept_budget_;
   mutable absl::Mutex mutex_;
   std::multimap<int64_t, Kept> kept_ ABSL_GUARDED_BY(mutex_);  // by size; within a size, the last one freed comes last
-  int64_t kept_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  Budget::Reservation counted_ ABSL_GUARDED_BY(mutex_);        // of the kept blocks
   std::unordered_map<void*, int64_t> taken_ ABSL_GUARDED_BY(mutex_);  // the sizes of large blocks in use
 };
 

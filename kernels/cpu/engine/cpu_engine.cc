@@ -28,6 +28,7 @@
 #include "kernels/cpu/sets.h"
 #include "kernels/cpu/sort.h"
 #include "kernels/engine/arena.h"
+#include "kernels/engine/budget.h"
 #include "kernels/engine/memory_limit.h"
 
 namespace corank {
@@ -36,14 +37,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using CpuArena = Arena<cpu::HostMemory>;
 
+// Memory that streams and blocks keep together between requests, and that one stream does. A dozen lanes each keep the
+// memory of their largest request. Together they must not fill a small container.
+constexpr int64_t kKeptShare = 16;
+constexpr int64_t kStreamShare = 128;
+
 int64_t Nanoseconds(Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
 }
 
 class CpuStream final : public EngineStream {
  public:
-  CpuStream(int threads, const CpuArena::Options& memory, std::shared_ptr<cpu::BlockPool> blocks)
-      : arena_(cpu::HostMemory(), memory), parallel_(threads), blocks_(std::move(blocks)) {}
+  CpuStream(int threads, CpuArena::Options memory, std::shared_ptr<cpu::BlockPool> blocks)
+      : arena_(cpu::HostMemory(), std::move(memory)), parallel_(threads), blocks_(std::move(blocks)) {}
 
   absl::Status Begin(Pace) override {
     arena_.Reset();
@@ -171,6 +177,7 @@ class CpuStream final : public EngineStream {
                [&](void* workspace) { cpu::Join(args, workspace, parallel_, report); });
   }
 
+  void End() override { arena_.Reset(); }
   void Trim() override {
     arena_.Clear();
     blocks_->Trim();
@@ -230,15 +237,18 @@ class CpuEngine final : public Engine {
  public:
   explicit CpuEngine(EngineInfo info)
       : info_(std::move(info)),
-        blocks_(std::make_shared<cpu::BlockPool>(info_.memory_bytes / 32)),
+        kept_(Budget::Create(info_.memory_bytes / kKeptShare)),
+        blocks_(std::make_shared<cpu::BlockPool>(kept_)),
         worker_limit_(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(info_.parallelism)) {}
 
   const EngineInfo& info() const override { return info_; }
+  void LimitKept(const KeptMemory& most) override { kept_->set_limit(most.device_bytes); }
+  KeptMemory kept() const override { return {kept_->used(), 0}; }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override {
-    // A dozen lanes each keep the memory of their largest request. Together they must not fill a small container.
     CpuArena::Options memory;
-    memory.keep_bytes = std::min(memory.keep_bytes, info_.memory_bytes / 128);
-    return std::make_unique<CpuStream>(info_.parallelism, memory, blocks_);
+    memory.keep_bytes = std::min(memory.keep_bytes, info_.memory_bytes / kStreamShare);
+    memory.kept = kept_;
+    return std::make_unique<CpuStream>(info_.parallelism, std::move(memory), blocks_);
   }
 
   absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) override { return CpuMemory::Make(bytes); }
@@ -277,6 +287,7 @@ class CpuEngine final : public Engine {
 
  private:
   EngineInfo info_;
+  const std::shared_ptr<Budget> kept_;            // unused memory of streams and blocks
   const std::shared_ptr<cpu::BlockPool> blocks_;  // for streams and kept arrays
   tbb::global_control worker_limit_;              // without it, oneTBB stops at the number of cores and warns on stderr
 };

@@ -30,18 +30,27 @@ namespace {
 // Freed device memory that the driver's pool keeps for all streams before it returns memory to the system.
 constexpr uint64_t kPoolKeepBytes = uint64_t{4} << 30;
 
-// Device memory that a stream keeps between requests. A server has dozens of streams.
+// Memory that all streams keep between requests, and device memory that one of them does. A server has dozens.
+constexpr int64_t kKeptShare = 16;
 constexpr int64_t kMostStreamKeepBytes = int64_t{2} << 30;
 constexpr int64_t kStreamShare = 64;
 
 class CudaEngine final : public Engine {
  public:
-  CudaEngine(int device, EngineInfo info) : device_(device), info_(std::move(info)) {}
+  CudaEngine(int device, EngineInfo info)
+      : device_(device),
+        info_(std::move(info)),
+        kept_{Budget::Create(info_.memory_bytes / kKeptShare), Budget::Create(info_.memory_bytes / kKeptShare)} {}
 
   const EngineInfo& info() const override { return info_; }
+  void LimitKept(const KeptMemory& most) override {
+    kept_.device->set_limit(most.device_bytes);
+    kept_.host->set_limit(most.host_bytes);
+  }
+  KeptMemory kept() const override { return {kept_.device->used(), kept_.host->used()}; }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override {
     const int64_t keep = std::min(kMostStreamKeepBytes, info_.memory_bytes / kStreamShare);
-    return cuda::CudaStream::Create(device_, keep);
+    return cuda::CudaStream::Create(device_, keep, kept_);
   }
 
   absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) override {
@@ -88,6 +97,7 @@ class CudaEngine final : public Engine {
 
   const int device_;
   const EngineInfo info_;
+  const cuda::CudaStream::Kept kept_;
 };
 
 // In the format of `nvidia-smi -L`.

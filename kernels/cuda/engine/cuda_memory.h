@@ -18,7 +18,7 @@ namespace corank::cuda {
 /// Device memory from the device's pool, in the order of one stream. Neither call waits for the device.
 class DeviceMemory {
  public:
-  explicit DeviceMemory(cudaStream_t stream) : stream_(stream) {}
+  DeviceMemory(int device, cudaStream_t stream) : device_(device), stream_(stream) {}
 
   absl::StatusOr<void*> Allocate(int64_t bytes) {
     void* d_memory = nullptr;
@@ -27,9 +27,13 @@ class DeviceMemory {
     return d_memory;
   }
   // An error means a ruined context, which every other call reports too.
-  void Free(void* d_memory) { static_cast<void>(cudaFreeAsync(d_memory, stream_)); }
+  void Free(void* d_memory) {
+    static_cast<void>(cudaSetDevice(device_));
+    static_cast<void>(cudaFreeAsync(d_memory, stream_));
+  }
 
  private:
+  int device_;
   cudaStream_t stream_;
 };
 

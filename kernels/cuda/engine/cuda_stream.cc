@@ -46,11 +46,11 @@ void Pause(std::chrono::nanoseconds time) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, int64_t keep_bytes) {
+absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, int64_t keep_bytes, const Kept& kept) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device), "set device");
   cudaStream_t raw_stream = nullptr;
   CORANK_RETURN_IF_CUDA_FAILED(cudaStreamCreateWithFlags(&raw_stream, cudaStreamNonBlocking), "create stream");
-  std::unique_ptr<CudaStream> stream(new CudaStream(device, keep_bytes, raw_stream));
+  std::unique_ptr<CudaStream> stream(new CudaStream(device, keep_bytes, kept, raw_stream));
   for (int mark = 0; mark < kMarkCount; ++mark) {
     // The GPU takes 1.7 us longer for an event that records its time.
     const unsigned flags = mark == kBriefEnd ? cudaEventDisableTiming : cudaEventDefault;
@@ -63,11 +63,11 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, int64
   return stream;
 }
 
-CudaStream::CudaStream(int device, int64_t keep_bytes, cudaStream_t stream)
+CudaStream::CudaStream(int device, int64_t keep_bytes, const Kept& kept, cudaStream_t stream)
     : device_(device),
       stream_(stream),
-      device_arena_(DeviceMemory(stream), {kDeviceChunkBytes, kFirstChunkBytes, keep_bytes}),
-      pinned_arena_(PinnedMemory(), {kPinnedChunkBytes, kFirstChunkBytes, kKeepPinnedBytes}) {}
+      device_arena_(DeviceMemory(device, stream), {kDeviceChunkBytes, kFirstChunkBytes, keep_bytes, kept.device}),
+      pinned_arena_(PinnedMemory(), {kPinnedChunkBytes, kFirstChunkBytes, kKeepPinnedBytes, kept.host}) {}
 
 CudaStream::~CudaStream() {
   // Running work uses the memory of the arenas. Errors mean a ruined context, and nothing can be done about them.
@@ -96,6 +96,17 @@ absl::Status CudaStream::Begin(Pace pace) {
   pace_ = pace;
   if (pace == Pace::kBrief) started_ = std::chrono::steady_clock::now();
   return absl::OkStatus();
+}
+
+void CudaStream::End() {
+  device_arena_.Reset();  // in the order of the stream, also after work in progress
+  // That of an abandoned request waits for Begin, because freeing pinned memory waits for the device.
+  if (!has_unfinished_work_) pinned_arena_.Reset();
+}
+
+void CudaStream::Trim() {
+  device_arena_.Trim();
+  if (!has_unfinished_work_) pinned_arena_.Trim();
 }
 
 absl::Status CudaStream::RecordMark(Mark mark) {

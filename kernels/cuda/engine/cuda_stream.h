@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/cuda/engine/cuda_memory.h"
 #include "kernels/engine/arena.h"
+#include "kernels/engine/budget.h"
 #include "kernels/engine/engine.h"
 
 namespace corank::cuda {
@@ -21,8 +22,13 @@ namespace corank::cuda {
 /// An EngineStream on a CUDA stream of its own. Keeps device and pinned memory between requests.
 class CudaStream final : public EngineStream {
  public:
+  /// What streams of a device keep together.
+  struct Kept {
+    std::shared_ptr<Budget> device, host;
+  };
+
   /// `keep_bytes`: the most device memory that the stream keeps.
-  static absl::StatusOr<std::unique_ptr<CudaStream>> Create(int device, int64_t keep_bytes);
+  static absl::StatusOr<std::unique_ptr<CudaStream>> Create(int device, int64_t keep_bytes, const Kept& kept);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
@@ -60,13 +66,15 @@ class CudaStream final : public EngineStream {
   absl::Status CombineSets(const SetArgs& args, SetReport* report) override;
   absl::Status Join(const JoinArgs& args, JoinReport* report) override;
 
+  void End() override;
+  void Trim() override;
   int64_t workspace_bytes() const override { return workspace_bytes_; }
 
  private:
   // The borders between the phases of a request. kBriefEnd ends a request whose phases are not timed.
   enum Mark { kStart, kCopyInEnd, kKernelsEnd, kEnd, kBriefEnd, kMarkCount };
 
-  CudaStream(int device, int64_t keep_bytes, cudaStream_t stream);
+  CudaStream(int device, int64_t keep_bytes, const Kept& kept, cudaStream_t stream);
 
   absl::Status CopyThroughHost(void* d_to, const void* d_from, int64_t bytes);
   absl::Status RecordMark(Mark mark);
