@@ -48,7 +48,7 @@ constexpr int64_t ValidityBytes(int64_t rows) { return rows / 8 + (rows % 8 != 0
 /// Outputs hold ResultCount() rows; ranks are of all rows.
 struct ColumnSortArgs {
   const KeyColumn* columns = nullptr;              // a HOST array
-  int32_t column_count = 0;                        // 1 to kMaxKeyColumns
+  int32_t column_count = 0;                        // 1 to kMaxKeyColumns, or one more without segments
   SortAlgorithm algorithm = SortAlgorithm::kAuto;  // for the first 8 bytes that differ
   int64_t count = 0;
   const void* values_in = nullptr;  // null: no values

@@ -10,6 +10,7 @@
 #include "proto/wire_enums.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
+#include "server/model/offsets.h"
 #include "server/run/overlap.h"
 #include "server/run/row_sink.h"
 #include "server/run/row_source.h"
@@ -41,15 +42,33 @@ Inputs InputsOf(const Spec& sort) {
 
 bool IsPending(const Operand& input) { return input.stream_input >= 0; }
 
-// Whether nobody has announced how long some array is.
-bool IsUnknown(const Inputs& inputs) {
-  return std::any_of(inputs.begin(), inputs.end(), [](const auto& input) { return !input.second->has_count; });
+// The numbers of the rows' segments, which are nowhere yet.
+Operand SegmentNumbers(const Spec& sort) {
+  Operand numbers;
+  numbers.element_bytes = IndexBytes(sort.segment_offsets->count - 2);
+  numbers.type = IndexType(numbers.element_bytes);
+  numbers.count = sort.rows();
+  numbers.is_snapshot = true;
+  return numbers;
 }
 
-// Where pieces begin is known only from the lengths of all arrays and the offsets of strings. Sorted runs are merged
-// from where they are.
+template <typename Number>
+void WriteSegmentNumbers(const Int64View& offsets, Number* numbers) {
+  for (int64_t segment = 0; segment + 1 < offsets.size(); ++segment) {
+    std::fill(numbers + offsets[segment], numbers + offsets[segment + 1], static_cast<Number>(segment));
+  }
+}
+
+// Whether nobody has announced how long some array is.
+bool IsUnknown(const Spec& sort, const Inputs& inputs) {
+  return (sort.segment_offsets && !sort.segment_offsets->has_count) ||
+         std::any_of(inputs.begin(), inputs.end(), [](const auto& input) { return !input.second->has_count; });
+}
+
+// Where pieces begin is known only from the lengths of all arrays and the offsets of strings; where segments begin,
+// from their offsets. Sorted runs are merged from where they are.
 bool NeedsWhole(const Spec& sort, const Inputs& inputs) {
-  return IsUnknown(inputs) || !sort.run_offsets.empty() ||
+  return IsUnknown(sort, inputs) || sort.segment_offsets || !sort.run_offsets.empty() ||
          std::any_of(sort.columns.begin(), sort.columns.end(), [](const auto& column) { return column.offsets; }) ||
          !std::all_of(inputs.begin(), inputs.end(), [](const auto& input) { return IsPending(*input.second); });
 }
@@ -73,7 +92,7 @@ bool Takes(const Spec& sort) {
     is_shared |= input->is_shared;
   }
   if (!is_streamed && !is_shared) return false;
-  const bool needs_streams = IsUnknown(inputs);  // of strings, because they may be long
+  const bool needs_streams = IsUnknown(sort, inputs);  // of strings, because they may be long
   const ColumnSortOperation whole(sort);
   if (!is_streamed && !sort.run_offsets.empty() && !SparesInputs(whole, inputs)) return false;
   return std::all_of(whole.results().begin(), whole.results().end(), [&](const PendingResult& result) {
@@ -116,14 +135,27 @@ std::unique_ptr<const ExternalWork> ExternalColumnSort::For(const Spec& sort) {
   return Takes(sort) ? std::make_unique<ColumnSortWork>(sort) : nullptr;
 }
 
+TableShape ExternalColumnSort::ShapeOf(const Spec& sort) {
+  if (!sort.segment_offsets) return TableShape(sort);
+  Spec with_numbers = sort;
+  ColumnSortOperation::Column numbers;
+  numbers.data = SegmentNumbers(sort);
+  with_numbers.columns.insert(with_numbers.columns.begin(), std::move(numbers));
+  return TableShape(with_numbers);
+}
+
 int64_t ExternalColumnSort::HostBytes(const Spec& sort, int64_t parts, const JobMemory& memory) {
   const Inputs inputs = InputsOf(sort);
-  if (IsUnknown(inputs)) return memory.max_host_bytes();
-  const TableShape shape(sort);
+  if (IsUnknown(sort, inputs)) return memory.max_host_bytes();
+  const TableShape shape = ShapeOf(sort);
   const bool is_collected = parts > 0 && NeedsWhole(sort, inputs);
   int64_t arrays = 0;
   for (const auto& [field, input] : inputs) {
     if (parts == 0 || is_collected) arrays += IsPending(*input) ? input->size_bytes() : RowSource::CopyBytes(*input);
+  }
+  if (sort.segment_offsets) {
+    arrays += SegmentNumbers(sort).size_bytes();
+    if (IsPending(*sort.segment_offsets)) arrays += sort.segment_offsets->size_bytes();
   }
   if (!sort.run_offsets.empty()) {
     return arrays + TileHostBytes(shape, TableSorter::PieceSize(shape, sort.rows(), memory));
@@ -143,7 +175,12 @@ int64_t ExternalColumnSort::host_bytes() const { return HostBytes(spec_, means_.
 
 absl::Status ExternalColumnSort::Work(Lane& lane, Outcome& outcome) {
   JobMemory& memory = *means_.memory;
-  const Inputs inputs = InputsOf(spec_);
+  Inputs inputs = InputsOf(spec_);
+  Operand segments;
+  if (spec_.segment_offsets) {
+    CORANK_ASSIGN_OR_RETURN(segments, NumberSegments());
+    inputs.emplace(inputs.begin(), "segment_offsets", &segments);
+  }
   CORANK_ASSIGN_OR_RETURN(RowSource source, RowSource::Open({inputs.begin(), inputs.end()}, means_.source(), memory));
   TableSize most = TableSorter::PieceSize(shape_, spec_.rows(), memory);
   std::vector<TableRun> runs;
@@ -164,6 +201,7 @@ absl::Status ExternalColumnSort::Work(Lane& lane, Outcome& outcome) {
   const ColumnSortOperation whole(spec_);
   CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> results, RowResult::Make(whole.results()));
   std::vector<RowSink::Column> places;
+  if (spec_.segment_offsets) places.emplace_back();  // nobody wants the numbers
   auto result = results.begin();
   for (const ColumnSortOperation::Column& column : spec_.columns) {
     for (int array = 0; array < 1 + (column.offsets ? 1 : 0) + (column.validity ? 1 : 0); ++array) {
@@ -185,6 +223,21 @@ absl::Status ExternalColumnSort::Work(Lane& lane, Outcome& outcome) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Operand> ExternalColumnSort::NumberSegments() const {
+  Operand numbers = SegmentNumbers(spec_);
+  CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> memory,
+                          means_.memory->AllocateHost(numbers.size_bytes(), "segment_offsets"));
+  const Int64View offsets(*spec_.segment_offsets);
+  if (numbers.element_bytes == sizeof(uint32_t)) {
+    WriteSegmentNumbers(offsets, reinterpret_cast<uint32_t*>(memory->data()));
+  } else {
+    WriteSegmentNumbers(offsets, reinterpret_cast<uint64_t*>(memory->data()));
+  }
+  numbers.bytes = memory->data();
+  numbers.lease = memory;
+  return numbers;
 }
 
 std::vector<TableRun> ExternalColumnSort::GivenRuns(const std::vector<RowSource::Array>& inputs) const {

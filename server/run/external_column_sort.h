@@ -16,7 +16,8 @@ namespace corank {
 
 /// Sorts pieces of the table to runs in host memory, unless the caller brings sorted runs. Then cuts the runs into
 /// tiles of the result: each tile's rows of all runs, one run behind the other, go to the device, which sorts them
-/// again, or checks and merges the caller's runs. Sorts are stable, so equal rows keep their order.
+/// again, or checks and merges the caller's runs. Sorts are stable, so equal rows keep their order. By segments, the
+/// number of a row's segment is a column before the others, made on the host.
 class ExternalColumnSort final : public ExternalOperation {
  public:
   /// Null unless the sort can run this way: without ranks, with arrays in streams or, beside others, small ones in the
@@ -27,13 +28,19 @@ class ExternalColumnSort final : public ExternalOperation {
   static int64_t HostBytes(const ColumnSortOperation::Spec& sort, int64_t parts, const JobMemory& memory);
 
   ExternalColumnSort(ColumnSortOperation::Spec sort, ExternalMeans means)
-      : ExternalOperation(ColumnSortOperation(sort), std::move(means)), spec_(std::move(sort)), shape_(spec_) {}
+      : ExternalOperation(ColumnSortOperation(sort), std::move(means)),
+        spec_(std::move(sort)),
+        shape_(ShapeOf(spec_)) {}
 
   int64_t device_bytes(const Engine& engine) const override;
   int64_t host_bytes() const override;
 
  private:
+  // By segments, the first column is the number of a row's segment.
+  static TableShape ShapeOf(const ColumnSortOperation::Spec& sort);
   absl::Status Work(Lane& lane, Outcome& outcome) override;
+  // The number of each row's segment, in pinned memory.
+  absl::StatusOr<Operand> NumberSegments() const;
   // The caller's own runs.
   std::vector<TableRun> GivenRuns(const std::vector<RowSource::Array>& inputs) const;
   // Names the first row of the runs that is out of order.

@@ -111,6 +111,7 @@ std::string Sort(Input& input) {
     const int64_t rows = std::min<int64_t>(count, 200);
     for (int columns = 1 + input.Choice(4); columns > 0; --columns) AnyColumn(input, rows, request.add_key_columns());
     if (input.Bit()) *request.mutable_values() = Values(input, rows);
+    if (input.Choice(3) == 0) *request.mutable_segment_offsets() = Numbers(Offsets(input, rows));
   } else {
     *request.mutable_keys() = Elements(input, AnyKey(input), count);
     if (input.Bit()) *request.mutable_values() = Values(input, count);

@@ -34,6 +34,7 @@ struct Table {
   v1::SortOutput output = v1::SORT_OUTPUT_KEYS;
   int64_t limit = -1;
   std::vector<int64_t> run_offsets = {};  // of rows that are sorted already
+  std::vector<int64_t> segment_offsets = {};
 };
 
 // A request whose arrays and results have no places yet.
@@ -70,7 +71,7 @@ inline void Describe(v1::Array& array, v1::ElementType type, int64_t count, int 
 // `call` stays where it is.
 inline void Build(const Table& table, SortCall& call) {
   const int64_t rows = table.columns.front().rows();
-  std::vector<int64_t> order = StableRowOrder(table.columns);
+  std::vector<int64_t> order = StableRowOrder(table.columns, table.segment_offsets);
   if (table.limit >= 0 && table.limit < rows) order.resize(static_cast<size_t>(table.limit));
   v1::SortRequest& request = call.request;
   request.set_output(table.output);
@@ -105,10 +106,12 @@ inline void Build(const Table& table, SortCall& call) {
     call.inputs.push_back({key.mutable_validity(), 1, Text(Bitmap(column.valid, /*rest=*/true))});
     if (wants_columns) call.outputs.push_back({key.mutable_validity_destination(), 1, Text(Bitmap(sorted.valid))});
   }
-  if (!table.run_offsets.empty()) {
-    Describe(*request.mutable_run_offsets(), v1::ELEMENT_TYPE_INT64, static_cast<int64_t>(table.run_offsets.size()), 0);
-    call.inputs.push_back({request.mutable_run_offsets(), 8, BytesOf(table.run_offsets)});
-  }
+  const auto add_offsets = [&call](const std::vector<int64_t>& offsets, v1::Array* array) {
+    Describe(*array, v1::ELEMENT_TYPE_INT64, static_cast<int64_t>(offsets.size()), 0);
+    call.inputs.push_back({array, 8, BytesOf(offsets)});
+  };
+  if (!table.run_offsets.empty()) add_offsets(table.run_offsets, request.mutable_run_offsets());
+  if (!table.segment_offsets.empty()) add_offsets(table.segment_offsets, request.mutable_segment_offsets());
   if (table.value_bytes > 0) {
     const Bytes values = MakeBytes(rows * table.value_bytes, 3);
     Describe(*request.mutable_values(), v1::ELEMENT_TYPE_RECORD, rows, table.value_bytes);

@@ -110,7 +110,9 @@ class ReachStream final : public ForwardingStream {
                                 {column.validity_out, ValidityBytes(results)}}));
     }
     const int64_t index_bytes = args.count == 0 ? 0 : IndexBytes(args.count - 1);
-    CORANK_RETURN_IF_ERROR(Check("SortColumns", {{args.values_in, args.count * args.value_bytes},
+    const int64_t offset_bytes = args.segment_offsets == nullptr ? 0 : 8 * (args.segment_count + 1);
+    CORANK_RETURN_IF_ERROR(Check("SortColumns", {{args.segment_offsets, offset_bytes},
+                                                 {args.values_in, args.count * args.value_bytes},
                                                  {args.values_out, results * args.value_bytes},
                                                  {args.indices_out, results * index_bytes},
                                                  {args.ranks_out, args.count * index_bytes}}));

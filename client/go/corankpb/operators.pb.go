@@ -247,7 +247,7 @@ const (
 	SortOutput_SORT_OUTPUT_KEYS_AND_INDICES SortOutput = 3
 	// Only the dense rank of each row, in the order of the input: ranks[i] is 1 plus the number of distinct rows that
 	// come before row i in the sorted order, as in Rank's RANK_METHOD_DENSE. Ranks can be the keys of Join, Group and
-	// Merge in place of several columns. Needs `key_columns`; not allowed with `values` or `limit`.
+	// Merge in place of several columns. Needs `key_columns`; not allowed with `values`, `limit` or segments.
 	SortOutput_SORT_OUTPUT_RANKS SortOutput = 4
 )
 
@@ -1006,9 +1006,9 @@ type SortRequest struct {
 	Algorithm SortAlgorithm `protobuf:"varint,4,opt,name=algorithm,proto3,enum=corank.v1.SortAlgorithm" json:"algorithm,omitempty"`
 	// The results to return. Default: the keys.
 	Output SortOutput `protobuf:"varint,5,opt,name=output,proto3,enum=corank.v1.SortOutput" json:"output,omitempty"`
-	// Sorts each segment by itself: segment s is [offsets[s], offsets[s+1]). INT64, one more than there are segments. The
-	// first offset is 0, the last one is the number of keys, and offsets never decrease. Not allowed with `key_columns`:
-	// put the segment's number into the first column instead. Tables that are sorted already are `run_offsets`.
+	// Sorts each segment of the keys or rows by itself: segment s is [offsets[s], offsets[s+1]). INT64, one more than
+	// there are segments. The first offset is 0, the last one is the number of keys or rows, and offsets never decrease.
+	// Not allowed with `limit`, with an output of ranks, or with `run_offsets`, which are of tables sorted already.
 	SegmentOffsets *Array `protobuf:"bytes,6,opt,name=segment_offsets,json=segmentOffsets,proto3,oneof" json:"segment_offsets,omitempty"`
 	// Returns only the first `limit` elements of the sorted order, 0 or more. A limit above the number of keys returns
 	// all. Not allowed with `segment_offsets`. KeyColumn.data_destination says how much room strings need.

@@ -20,6 +20,10 @@ namespace {
 // Upper bound of a response's overhead for each column: tags, lengths, types and counts of three arrays.
 constexpr int64_t kColumnOverheadBytes = 96;
 
+std::optional<int64_t> KnownRows(const ColumnSortOperation::Spec& spec) {
+  return spec.has_rows() ? std::optional(spec.rows()) : std::nullopt;
+}
+
 absl::Status CheckValueCount(const Operand& values, const ColumnSortOperation::Spec& spec) {
   if (values.count == spec.rows() || !values.has_count || !spec.has_rows()) return absl::OkStatus();
   return InvalidField("values.count",
@@ -77,8 +81,7 @@ absl::StatusOr<std::vector<int64_t>> CheckRuns(const v1::SortRequest& request, c
   runs.front() = 0;
   if (offsets.is_pending) return runs;
   const Int64View given(offsets);
-  const std::optional<int64_t> rows = spec.has_rows() ? std::optional(spec.rows()) : std::nullopt;
-  CORANK_RETURN_IF_ERROR(CheckRisingOffsets(given, kRuns.name, rows, "runs", "rows"));
+  CORANK_RETURN_IF_ERROR(CheckRisingOffsets(given, kRuns.name, KnownRows(spec), "runs", "rows"));
   for (size_t i = 0; i < runs.size(); ++i) runs[i] = given[static_cast<int64_t>(i)];
   return runs;
 }
@@ -92,12 +95,13 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
   if (request.order() != v1::SORT_ORDER_UNSPECIFIED) {
     return InvalidField("order", "cannot be combined with key_columns, which have their own");
   }
-  if (request.has_segment_offsets()) return InvalidField("segment_offsets", "cannot be combined with key_columns");
   ColumnSortOperation::Spec spec;
   CORANK_ASSIGN_OR_RETURN(std::vector<InputColumn> columns, CheckColumns(request.key_columns(), kColumns, places));
   for (InputColumn& column : columns) spec.columns.push_back({std::move(column)});
   CORANK_ASSIGN_OR_RETURN(spec.algorithm, CheckSortAlgorithm(request.algorithm()));
+  CORANK_ASSIGN_OR_RETURN(spec.segment_offsets, CheckSegments(request, KnownRows(spec), "rows", places));
   if (request.has_run_offsets()) {
+    if (spec.segment_offsets) return InvalidField("run_offsets", "cannot be combined with segments");
     CORANK_ASSIGN_OR_RETURN(spec.run_offsets, CheckRuns(request, spec, places));
   }
   CORANK_ASSIGN_OR_RETURN(const SortOutputs outputs, CheckSortOutput(request.output()));
@@ -110,6 +114,11 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
   spec.want_ranks = outputs.ranks;
   if (outputs.ranks && request.has_limit()) {
     return InvalidField("limit", "cannot be combined with an output of ranks, which are of all rows");
+  }
+  if (outputs.ranks && spec.segment_offsets) {
+    return InvalidField("segment_offsets",
+                        "cannot be combined with an output of ranks, which are of all rows; put the segment's number "
+                        "into the first column instead");
   }
   if (!IsInline(request.keys_destination())) {
     return InvalidField("keys_destination", "cannot be combined with key_columns, which have their own");

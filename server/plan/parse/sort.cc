@@ -46,6 +46,19 @@ absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& re
   return CheckArray(true, request.values(), kValues, ArrayUse::kMoved, places);
 }
 
+absl::StatusOr<std::optional<Operand>> CheckSegments(const v1::SortRequest& request, std::optional<int64_t> count,
+                                                     absl::string_view elements, Places& places) {
+  if (!request.has_segment_offsets()) return std::nullopt;
+  constexpr Field kOffsets{"segment_offsets"};
+  CORANK_ASSIGN_OR_RETURN(const Operand offsets,
+                          CheckArray(true, request.segment_offsets(), kOffsets, ArrayUse::kInt64, places));
+  if (!offsets.is_pending) {
+    CORANK_RETURN_IF_ERROR(CheckRisingOffsets(Int64View(offsets), kOffsets.name, count, "segments", elements));
+  }
+  if (request.has_limit()) return InvalidField("limit", "cannot be combined with segments");
+  return offsets;
+}
+
 absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request) {
   if (!request.has_limit()) return -1;
   if (request.limit() < 0) return InvalidField("limit", absl::StrCat("must be 0 or more, not ", request.limit()));
@@ -69,18 +82,8 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& reque
   spec.want_indices = outputs.indices;
   CORANK_ASSIGN_OR_RETURN(spec.values, CheckSortValues(request, outputs, places));
   if (spec.values) CORANK_RETURN_IF_ERROR(CheckSameCount(*spec.values, {"values"}, spec.keys, kKeys));
-  if (request.has_segment_offsets()) {
-    constexpr Field kOffsets{"segment_offsets"};
-    CORANK_ASSIGN_OR_RETURN(spec.segment_offsets,
-                            CheckArray(true, request.segment_offsets(), kOffsets, ArrayUse::kInt64, places));
-    if (!spec.segment_offsets->is_pending) {
-      CORANK_RETURN_IF_ERROR(CheckRisingOffsets(Int64View(*spec.segment_offsets), kOffsets.name, KnownCount(spec.keys),
-                                                "segments", "keys"));
-    }
-  }
+  CORANK_ASSIGN_OR_RETURN(spec.segment_offsets, CheckSegments(request, KnownCount(spec.keys), "keys", places));
   CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
-  if (request.has_limit() && request.has_segment_offsets())
-    return InvalidField("limit", "cannot be combined with segments");
   const int64_t count = spec.limit >= 0 && spec.limit < spec.keys.count ? spec.limit : spec.keys.count;
   std::shared_ptr<ResultTarget> no_ranks;
   CORANK_RETURN_IF_ERROR(PlaceResults({{&request.keys_destination(),

@@ -22,6 +22,11 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
     args_.run_offsets = spec_.run_offsets.data();
     args_.run_count = static_cast<int32_t>(spec_.run_offsets.size()) - 1;
   }
+  if (spec_.segment_offsets) {
+    AddInput(spec_.segment_offsets, &args_.segment_offsets);
+    // While nobody knows how many, one takes as much memory as others.
+    args_.segment_count = spec_.segment_offsets->has_count ? spec_.segment_offsets->count - 1 : 1;
+  }
   const int64_t count = args_.ResultCount();
   for (size_t i = 0; i < columns_.size(); ++i) {
     const Column& from = spec_.columns[i];

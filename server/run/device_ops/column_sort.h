@@ -22,6 +22,7 @@ class ColumnSortOperation final : public PhasedOperation {
   struct Spec {
     std::vector<Column> columns;  // 1 to kMaxKeyColumns, all with the same number of rows
     std::optional<Operand> values;
+    std::optional<Operand> segment_offsets = {};
     SortAlgorithm algorithm = SortAlgorithm::kAuto;
     bool want_columns = true;
     bool want_indices = false;

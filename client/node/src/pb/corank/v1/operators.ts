@@ -94,7 +94,7 @@ export enum SortOutput {
   /**
    * SORT_OUTPUT_RANKS - Only the dense rank of each row, in the order of the input: ranks[i] is 1 plus the number of distinct rows that
    * come before row i in the sorted order, as in Rank's RANK_METHOD_DENSE. Ranks can be the keys of Join, Group and
-   * Merge in place of several columns. Needs `key_columns`; not allowed with `values` or `limit`.
+   * Merge in place of several columns. Needs `key_columns`; not allowed with `values`, `limit` or segments.
    */
   SORT_OUTPUT_RANKS = 4,
 }
@@ -308,9 +308,9 @@ export interface SortRequest {
   /** The results to return. Default: the keys. */
   output: SortOutput;
   /**
-   * Sorts each segment by itself: segment s is [offsets[s], offsets[s+1]). INT64, one more than there are segments. The
-   * first offset is 0, the last one is the number of keys, and offsets never decrease. Not allowed with `key_columns`:
-   * put the segment's number into the first column instead. Tables that are sorted already are `run_offsets`.
+   * Sorts each segment of the keys or rows by itself: segment s is [offsets[s], offsets[s+1]). INT64, one more than
+   * there are segments. The first offset is 0, the last one is the number of keys or rows, and offsets never decrease.
+   * Not allowed with `limit`, with an output of ranks, or with `run_offsets`, which are of tables sorted already.
    */
   segmentOffsets?:
     | Array

@@ -1,0 +1,88 @@
+// Sorts by columns of the segments of a table in shared memory and streams, whole and out of core.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/server/external_columns_fixture.h"
+
+namespace corank::testing {
+namespace {
+
+class ExternalColumnSegmentsTest : public ExternalColumnsTest {};
+
+INSTANTIATE_TEST_SUITE_P(Memory, ExternalColumnSegmentsTest, ::testing::Values(kWhole, kOutOfCore));
+
+// The table in segments of up to `longest` rows, some of them empty.
+Table InSegments(Table table, int64_t longest) {
+  const int64_t rows = table.columns.front().rows();
+  Random random(static_cast<uint64_t>(longest));
+  table.segment_offsets = {0, 0};
+  while (table.segment_offsets.back() < rows) {
+    if (random.OneIn(5)) table.segment_offsets.push_back(table.segment_offsets.back());
+    table.segment_offsets.push_back(std::min(rows, table.segment_offsets.back() + 1 + random.Below(longest)));
+  }
+  table.segment_offsets.push_back(rows);
+  return table;
+}
+
+TEST_P(ExternalColumnSegmentsTest, SortsEachSegment) {
+  for (const int64_t longest : {1, 3, 300, 9000}) {
+    for (const auto& [output, value_bytes] : std::vector<std::pair<v1::SortOutput, int>>{
+             {v1::SORT_OUTPUT_KEYS, 5}, {v1::SORT_OUTPUT_INDICES, 0}, {v1::SORT_OUTPUT_KEYS_AND_INDICES, 0}}) {
+      SCOPED_TRACE(::testing::Message() << "segments of up to " << longest << ", output " << output);
+      Table table = InSegments(output == v1::SORT_OUTPUT_INDICES ? Strings(6001) : Mixed(20011), longest);
+      table.output = output;
+      table.value_bytes = value_bytes;
+      CheckShared(table);
+      CheckStreamed(table, 400);
+    }
+  }
+}
+
+TEST_P(ExternalColumnSegmentsTest, OneSegmentIsTheWholeTable) {
+  Table table = Mixed(20011);
+  table.segment_offsets = {0, 20011};
+  CheckShared(table);
+  CheckStreamed(table, 333, /*one_after_another=*/true);
+}
+
+TEST_P(ExternalColumnSegmentsTest, TakesAsManyColumnsAsWithoutSegments) {
+  Table table;
+  for (uint64_t i = 0; i < kMaxKeyColumns; ++i) {
+    table.columns.push_back(
+        NumberColumn(KeyType::kUint8, Order::kDescending, FewNumbers(5000, i + 3 < kMaxKeyColumns ? 1 : 3, i)));
+  }
+  table = InSegments(table, 100);
+  CheckShared(table);
+  CheckStreamed(table);
+}
+
+TEST_P(ExternalColumnSegmentsTest, OffsetsMayTravelInTheMessageBesideStreams) {
+  const Table table = InSegments(Mixed(6001), 300);
+  SortCall call;
+  Build(table, call);
+  call.inputs.back().array->set_inline_data(call.inputs.back().bytes);
+  call.inputs.pop_back();
+  const StreamedAnswer answer = CallStreamed(call);
+  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    EXPECT_TRUE(answer.Output(static_cast<uint32_t>(i), call.outputs[i].element_bytes) == call.outputs[i].expected);
+  }
+  CheckStats(table, answer.results[0].sort().stats());
+}
+
+TEST_P(ExternalColumnSegmentsTest, StreamedOffsetsAreChecked) {
+  const Table table = InSegments(Mixed(9000), 20);
+  for (const bool announced : {true, false}) {
+    SortCall call;
+    Build(table, call);
+    std::string& offsets = call.inputs.back().bytes;
+    offsets.replace(8 * 77, 8, offsets.substr(8 * 277, 8));
+    const grpc::Status status = CallStreamed(call, 999, /*one_after_another=*/true, announced).status;
+    EXPECT_EQ(BadField(status), "plan.operations[0].segment_offsets[78]");
+  }
+}
+
+}  // namespace
+}  // namespace corank::testing
