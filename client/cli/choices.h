@@ -78,6 +78,10 @@ inline constexpr OptionSpec kSortAlgorithmOption = {
     "algorithm", 'a',
     "NAME",      "auto, mergesort, radix or odd-even-mergesort (default: auto)",
     false,       "auto mergesort radix odd-even-mergesort"};
+inline constexpr OptionSpec kSegmentsOption = {"segments", 0, "FILE",
+                                               "sort each segment separately: the file holds int64 offsets,\n"
+                                               "one more than there are segments"};
+inline constexpr OptionSpec kLimitOption = {"limit", 'n', "N", "keep only the first N results (default: all)"};
 
 }  // namespace corank::cli
 

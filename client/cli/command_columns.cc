@@ -49,6 +49,13 @@ absl::Status RunArgsortColumns(const Arguments& arguments) {
   request.output = client::SortOutput::kIndices;
   request.algorithm = *algorithm;
   request.limit = *limit;
+  std::vector<int64_t> segments;
+  if (arguments.Has("segments")) {
+    absl::StatusOr<std::vector<int64_t>> offsets = (*session)->LoadSegments();
+    if (!offsets.ok()) return offsets.status();
+    segments = *std::move(offsets);
+    request.segment_offsets = segments;
+  }
   absl::StatusOr<client::ColumnSortResult> result = (*session)->Call(
       [&](const client::Client& client, const client::CallOptions& call) { return client.SortColumns(request, call); });
   if (!result.ok()) return result.status();
@@ -74,7 +81,8 @@ Command ArgsortColumnsCommand() {
            {kOutputOption,
             {"descending-column", 0, "N", "sort column N, from 1, in descending order; may be repeated", true},
             kSortAlgorithmOption,
-            {"limit", 'n', "N", "keep only the first N results (default: all)"}})},
+            kSegmentsOption,
+            kLimitOption})},
       RunArgsortColumns};
 }
 

@@ -12,11 +12,6 @@
 namespace corank::cli {
 namespace {
 
-constexpr OptionSpec kSegmentsOption = {"segments", 0, "FILE",
-                                        "sort each segment separately: the file holds int64 offsets,\n"
-                                        "one more than there are segments"};
-constexpr OptionSpec kLimitOption = {"limit", 'n', "N", "keep only the first N results (default: all)"};
-
 /// Reads the options that sort and argsort share. *segments holds the offsets that *options refers to.
 absl::Status ReadSortOptions(Session* session, std::vector<int64_t>* segments, client::SortOptions* options) {
   const Arguments& arguments = session->arguments();
@@ -26,12 +21,9 @@ absl::Status ReadSortOptions(Session* session, std::vector<int64_t>* segments, c
   if (!algorithm.ok()) return algorithm.status();
   absl::StatusOr<std::optional<int64_t>> limit = arguments.GetCount("limit");
   if (!limit.ok()) return limit.status();
-  if (limit->has_value() && arguments.Has("segments")) {
-    return UsageError("--limit does not go together with --segments; give one of them");
-  }
   *options = {*order, *algorithm, std::nullopt, *limit};
   if (!arguments.Has("segments")) return absl::OkStatus();
-  absl::StatusOr<std::vector<int64_t>> offsets = session->LoadInt64Option("segments");
+  absl::StatusOr<std::vector<int64_t>> offsets = session->LoadSegments();
   if (!offsets.ok()) return offsets.status();
   *segments = *std::move(offsets);
   options->segment_offsets = *segments;

@@ -346,6 +346,22 @@ def columns() -> Iterator[Vector]:
     second = Column(few_keys("uint8", 14, 8))
     yield _merged_runs("strings", ["strings", "nulls", "ranks"], [words, second], [0, 3, 3, 8], "ranks")
     yield _merged_runs("numbers", ["floats"], [Column(few_keys("float32", 13, 8), True), second], [0, 5, 8], "indices")
+    yield _segments("strings", ["strings", "nulls"], [words, second], [0, 3, 3, 8], "columns")
+    yield _segments("numbers", ["floats"], [Column(few_keys("float32", 13, 8), True), second], [0, 5, 8], "indices")
+
+
+def _segments(name: str, needs: list[str], rows: list[Column], ends: list[int], output: str) -> Vector:
+    """A sort of each segment of rows."""
+    places = oracle.argsort_columns(rows)
+    order = [row for begin, end in pairwise(ends) for row in sorted(range(begin, end), key=places.index)]
+    arguments = {"columns": [column.json(True) for column in rows], "segment_offsets": int64(ends)}
+    needs = ["segments", "columns", "integers", *needs]
+    if output == "columns":
+        results: Vector = {"columns": [column.taken(order).json(False) for column in rows]}
+    else:
+        arguments["output"] = output
+        results = {output: oracle.numbers("uint32", order)}
+    return call(f"columns/segments/{name}", "sort_columns", needs, arguments, results)
 
 
 def _merged_runs(name: str, needs: list[str], rows: list[Column], ends: list[int], output: str) -> Vector:

@@ -235,6 +235,9 @@ std::unique_ptr<Job> MakeJob(const ColumnSortRequest& request, const CallOptions
       AddColumnResults(job.get(), column, message->key_columns_size() - 1, rows, LimitedCount(request, rows), to);
     }
   }
+  if (request.segment_offsets.has_value()) {
+    AddControl(job.get(), *request.segment_offsets, message->mutable_segment_offsets(), "segment_offsets");
+  }
   if (request.run_offsets.has_value()) {
     AddControl(job.get(), *request.run_offsets, message->mutable_run_offsets(), "run_offsets");
   }

@@ -381,6 +381,16 @@ TEST_F(CliTest, ArgsortsRowsOfSeveralColumns) {
   ASSERT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(FromNpy<uint32_t>(ReadFile(Path("order.npy")), "<u4"), ElementsAre(3, 1, 2, 0));
 
+  PutInt64s("segments.npy", {0, 1, 4});
+  const Finished segmented = Corank({"argsort-columns", Path("codes.npy"), Path("sizes.npy"), "--segments",
+                                     Path("segments.npy"), "-o", Path("each.npy")});
+  ASSERT_EQ(segmented.exit_code, 0) << segmented.err;
+  EXPECT_THAT(FromNpy<uint32_t>(ReadFile(Path("each.npy")), "<u4"), ElementsAre(0, 1, 3, 2));
+  const Finished limited = Corank(
+      {"argsort-columns", Path("codes.npy"), "--segments", Path("segments.npy"), "--limit", "2", "-o", Path("x")});
+  EXPECT_EQ(limited.exit_code, 2);
+  EXPECT_THAT(limited.err, HasSubstr("--limit does not go together with --segments"));
+
   const Finished wrong = Corank({"argsort-columns", Path("codes.npy"), "--descending-column", "2", "-o", Path("x")});
   EXPECT_EQ(wrong.exit_code, 2);
   EXPECT_THAT(wrong.err, HasSubstr("--descending-column is a number from 1 to 1, not '2'"));

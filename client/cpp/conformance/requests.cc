@@ -148,6 +148,7 @@ void ReadColumns(const Json& arguments, Reader& reader, Storage& storage, Operat
   }
   request.values = reader.OptionalView("values");
   request.output = reader.Output();
+  if (Find(arguments, "segment_offsets") != nullptr) request.segment_offsets = reader.Numbers("segment_offsets");
   if (Find(arguments, "run_offsets") != nullptr) request.run_offsets = reader.Numbers("run_offsets");
   request.limit = reader.Limit();
   made.results = SortResults(std::move(names), request.output, request.values.has_value());

@@ -33,12 +33,18 @@ func (o *operators) sortColumns(given *arguments, options []corank.Option) (map[
 	if err != nil {
 		return nil, err
 	}
-	if given.Runs != nil {
-		offsets, err := o.input(given.Runs)
+	for _, each := range []struct {
+		given  *array
+		option func(*corank.Array) corank.Option
+	}{{given.Segments, corank.Segments}, {given.Runs, corank.Runs}} {
+		if each.given == nil {
+			continue
+		}
+		offsets, err := o.input(each.given)
 		if err != nil {
 			return nil, err
 		}
-		options = append(options, corank.Runs(offsets))
+		options = append(options, each.option(offsets))
 	}
 	if given.Output == "indices" {
 		found, err := either(o, func(ctx context.Context) (*corank.Array, error) {

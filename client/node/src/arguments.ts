@@ -88,7 +88,9 @@ export interface RankOptions extends CallOptions {
 
 /** Options of sorts by columns. */
 export interface ColumnOptions extends RankOptions {
-  /** Return only the first `limit` rows of the order. */
+  /** s + 1 offsets that rise from 0 to the number of rows: each segment of rows is sorted for itself. */
+  segments?: Counts | undefined;
+  /** Return only the first `limit` rows of the order. Not together with segments. */
   limit?: number | undefined;
 }
 

@@ -33,6 +33,8 @@ export interface SortArguments {
 /** The arguments of sorts by columns. */
 export interface ColumnArguments extends ColumnOrder {
   algorithm?: SortAlgorithmName | undefined;
+  /** s + 1 offsets that rise from 0 to the number of rows; each segment is sorted for itself. */
+  segments?: unknown;
   limit?: number | undefined;
   types?: readonly (HalfType | undefined)[] | undefined;
   /** r + 1 offsets that rise from 0 to the number of rows, if these are sorted runs to merge. */
@@ -174,7 +176,7 @@ export function sort<R>(keys: unknown, extra: SortExtra, values: unknown, given:
 type ColumnRequest = [pb.SortRequest, Outgoing[], (Leaf | Group)[], number];
 
 function columnRequest(columns: readonly unknown[], given: ColumnArguments): ColumnRequest {
-  const { algorithm = "auto", limit, types = [], runs } = given;
+  const { algorithm = "auto", segments, limit, types = [], runs } = given;
   if (limit !== undefined) {
     whole("limit", limit, 0);
   }
@@ -184,6 +186,9 @@ function columnRequest(columns: readonly unknown[], given: ColumnArguments): Col
     ...(limit === undefined ? {} : { limit }),
   });
   const parts: (Leaf | Group)[] = found.map((column) => column.group);
+  if (segments !== undefined) {
+    parts.push(leaf("segment_offsets", 6, integers("segment_offsets", segments)));
+  }
   if (runs !== undefined) {
     parts.push(leaf("run_offsets", 14, integers("run_offsets", runs)));
   }

@@ -148,8 +148,9 @@ class Operators:
         given["descending"] = [column.get("order") == "descending" for column in columns]
         given["nulls"] = [column.get("nulls", "last") for column in columns]
         given["nan"] = [NANS[column.get("nans", "greatest")] for column in columns]
-        if "run_offsets" in given:
-            given["runs"] = given.pop("run_offsets")
+        for option, field in (("segments", "segment_offsets"), ("runs", "run_offsets")):
+            if field in given:
+                given[option] = given.pop(field)
         if output == "indices":
             return ["indices"], self._call("argsort_columns", rows, **given, **keep)
         if output == "ranks":

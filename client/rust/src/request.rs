@@ -173,8 +173,8 @@ impl<'a, R> Request<'a, R> {
         })
     }
 
-    /// Sorts each segment `keys[offsets[i]..offsets[i + 1]]` by itself. Offsets rise from 0 to the number of keys, and are
-    /// one more than there are segments. Of sort and argsort.
+    /// Sorts each segment `keys[offsets[i]..offsets[i + 1]]`, or of rows, by itself. Offsets rise from 0 to the number of
+    /// keys or rows, and are one more than there are segments. Of sorts, also by columns, without `limit` and `runs`.
     pub fn segments<I: Input<'a>>(self, offsets: I) -> Self {
         self.with("segment_offsets", &["Sort"], |task| {
             task.input("segment_offsets", offsets.into_array());

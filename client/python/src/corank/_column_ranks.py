@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike
 
-from corank._columns import KeyColumn, Order, columns_request, runs_part
+from corank._columns import KeyColumn, Order, columns_request, offsets_parts
 from corank._elements import Input
 from corank._nulls import NanOrder, NullOrder
 from corank._options import SORT_ALGORITHMS, CallOptions, choice
@@ -63,5 +63,5 @@ class ColumnRankOperators(Operators[A]):
         request.output = operators.SORT_OUTPUT_RANKS
         rows = found[0].rows
         ranks = indices_output("ranks", request, "ranks_destination", rows, rows, index_dtype)
-        parts: list[Part] = [*(column.part for column in found), *runs_part(runs)]
+        parts: list[Part] = [*(column.part for column in found), *offsets_parts(runs=runs)]
         return self._array(Task("Sort", "sort", request, parts, [ranks], operators.SortResponse, one), options)

@@ -164,9 +164,10 @@ def columns_request(
     return operators.SortRequest(algorithm=algorithm, limit=limit), found
 
 
-def runs_part(runs: Any) -> list[OutgoingArray]:
-    """Where sorted runs of rows begin and end, if the rows are such."""
-    return [] if runs is None else [conversion.integers("run_offsets", runs)]
+def offsets_parts(*, segments: Any = None, runs: Any = None) -> list[OutgoingArray]:
+    """Where the segments or the sorted runs of rows begin and end, if the rows are such."""
+    given = {"segment_offsets": segments, "run_offsets": runs}
+    return [conversion.integers(field, offsets) for field, offsets in given.items() if offsets is not None]
 
 
 def _column(path: str, given: KeyColumn, message: operators.KeyColumn, limit: int | None) -> Column:

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from corank import _conversion as conversion
 from corank import _errors as errors
-from corank._columns import KeyColumn, Order, columns_request, runs_part, sorted_columns
+from corank._columns import KeyColumn, Order, columns_request, offsets_parts, sorted_columns
 from corank._conversion import Keys
 from corank._elements import Input, flag, whole
 from corank._elements import index_dtype as server_index_dtype
@@ -122,9 +122,8 @@ def _sorting_text(
     dtype: DTypeLike | None,
 ) -> _Sorting:
     """An array of NumPy's strings travels as the only key column."""
-    for option, given in (("segments", segments), ("dtype", dtype)):
-        if given is not None:
-            raise TypeError(f"{option}: not for strings")
+    if dtype is not None:
+        raise TypeError("dtype: not for strings")
     request, columns = columns_request([keys], Order(descending), algorithm, limit)
     (column,) = columns
     count = column.rows if limit is None else max(0, min(limit, column.rows))
@@ -132,7 +131,8 @@ def _sorting_text(
     def finish(results: Sequence[Any]) -> Any:
         return sorted_columns(columns, results)[0]
 
-    return _Sorting(request, [column.part], column.outputs, count, count, column.rows - 1, finish, False)
+    parts: list[Part] = [column.part, *offsets_parts(segments=segments)]
+    return _Sorting(request, parts, column.outputs, count, count, column.rows - 1, finish, False)
 
 
 def _sort(
@@ -318,6 +318,7 @@ class OrderedOperators(Operators[A]):
         nulls: NullOrder | Sequence[NullOrder] = "last",
         nan: NanOrder | Sequence[NanOrder] = "greatest",
         algorithm: SortAlgorithm = "auto",
+        segments: Input | None = None,
         limit: int | None = None,
         runs: Input | None = None,
         index_dtype: DTypeLike | None = np.intp,
@@ -331,6 +332,7 @@ class OrderedOperators(Operators[A]):
             nulls: as for `sort_columns`.
             nan: as for `sort_columns`.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
+            segments: as for `sort_columns`. Row numbers count from the start of all rows.
             limit: return only the first `limit` rows of the order.
             runs: as for `sort_columns`.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
@@ -346,7 +348,7 @@ class OrderedOperators(Operators[A]):
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
         request, found = columns_request(columns, Order(descending, nulls, nan), number, limit)
         request.output = operators.SORT_OUTPUT_INDICES
-        parts: list[Part] = [*(column.part for column in found), *runs_part(runs)]
+        parts: list[Part] = [*(column.part for column in found), *offsets_parts(segments=segments, runs=runs)]
         rows = found[0].rows
         count = rows if limit is None else min(request.limit, rows)
         indices = indices_output("indices", request, "indices_destination", count, rows - 1, index_dtype)

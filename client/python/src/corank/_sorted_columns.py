@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from corank import _conversion as conversion
-from corank._columns import Column, KeyColumn, Order, columns_request, runs_part, sorted_columns
+from corank._columns import Column, KeyColumn, Order, columns_request, offsets_parts, sorted_columns
 from corank._elements import Input
 from corank._nulls import NanOrder, NullOrder
 from corank._options import SORT_ALGORITHMS, CallOptions, choice
@@ -34,6 +34,7 @@ class ColumnOperators(Operators[A]):
         nulls: NullOrder | Sequence[NullOrder] = "last",
         nan: NanOrder | Sequence[NanOrder] = "greatest",
         algorithm: SortAlgorithm = "auto",
+        segments: Input | None = None,
         limit: int | None = None,
         runs: Input | None = None,
         **options: Unpack[CallOptions],
@@ -54,6 +55,8 @@ class ColumnOperators(Operators[A]):
                 numbers and the nulls, also of a descending column, as Arrow does; or "null", among the nulls, as pandas
                 does. The latter two follow `nulls` in columns without nulls too. One for all columns, or one for each.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
+            segments: s + 1 offsets that rise from 0 to n. Rows segments[i] to segments[i + 1] are sorted by
+                themselves. Not together with a limit or runs.
             limit: return only the first `limit` rows of the order.
                 Strings in shared memory (out=) then need room for limit times the longest one, or for all of them if
                 that is less.
@@ -75,13 +78,14 @@ class ColumnOperators(Operators[A]):
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
         request, found = columns_request(columns, Order(descending, nulls, nan), number, limit)
         request.output = operators.SORT_OUTPUT_KEYS
+        offsets = offsets_parts(segments=segments, runs=runs)
         if values is None:
-            return self._sort_columns(request, found, runs_part(runs), [], options)
+            return self._sort_columns(request, found, offsets, [], options)
         part, value_dtype = conversion.values("values", values)
         rows = found[0].rows if limit is None else min(limit, found[0].rows)
         type_ = part.header.type
         output = Output("values", request, "values_destination", value_dtype, rows, element_type=type_)
-        return self._sort_columns(request, found, [part, *runs_part(runs)], [output], options)
+        return self._sort_columns(request, found, [part, *offsets], [output], options)
 
     def sort_columns_with_indices(
         self,
@@ -91,6 +95,7 @@ class ColumnOperators(Operators[A]):
         nulls: NullOrder | Sequence[NullOrder] = "last",
         nan: NanOrder | Sequence[NanOrder] = "greatest",
         algorithm: SortAlgorithm = "auto",
+        segments: Input | None = None,
         limit: int | None = None,
         runs: Input | None = None,
         index_dtype: DTypeLike | None = np.intp,
@@ -104,6 +109,7 @@ class ColumnOperators(Operators[A]):
             nulls: as for `sort_columns`.
             nan: as for `sort_columns`.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
+            segments: as for `sort_columns`. Positions count from the start of all rows.
             limit: return only the first `limit` rows of the order.
             runs: as for `sort_columns`.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
@@ -122,7 +128,7 @@ class ColumnOperators(Operators[A]):
         rows = found[0].rows
         count = rows if limit is None else min(limit, rows)
         indices = indices_output("indices", request, "indices_destination", count, rows - 1, index_dtype)
-        return self._sort_columns(request, found, runs_part(runs), [indices], options)
+        return self._sort_columns(request, found, offsets_parts(segments=segments, runs=runs), [indices], options)
 
     def _sort_columns(
         self,

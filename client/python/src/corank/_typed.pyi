@@ -48,6 +48,7 @@ class RowOptions(ChainOptions, total=False):
     nulls: NullOrder | Sequence[NullOrder]
     nan: NanOrder | Sequence[NanOrder]
     algorithm: SortAlgorithm
+    segments: Input | None
     limit: int | None
     runs: Input | None
 
@@ -1928,6 +1929,7 @@ class PendingOperators(Operators[Pending]):
         nulls: NullOrder | Sequence[NullOrder] = ...,
         nan: NanOrder | Sequence[NanOrder] = ...,
         algorithm: SortAlgorithm = ...,
+        segments: Input | None = None,
         limit: int | None = None,
         runs: Input | None = None,
         index_dtype: DTypeLike | None = ...,

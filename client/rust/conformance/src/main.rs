@@ -183,7 +183,7 @@ fn request<'a>(
             request
         }
         "sort_columns" => {
-            check(given, &["columns", "values", "output", "limit", "run_offsets"]);
+            check(given, &["columns", "values", "output", "limit", "segment_offsets", "run_offsets"]);
             let columns = columns_of(source, &format!("{path}.columns"), &given["columns"])?;
             let mut request = if given["output"] == "indices" {
                 client.argsort_columns(columns).named()
@@ -199,6 +199,9 @@ fn request<'a>(
                 }
                 request.named()
             };
+            if has("segment_offsets") {
+                request = request.segments(array("segment_offsets")?);
+            }
             if has("run_offsets") {
                 request = request.runs(array("run_offsets")?);
             }

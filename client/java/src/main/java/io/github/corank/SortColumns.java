@@ -15,6 +15,7 @@ import java.util.Objects;
 public final class SortColumns extends Operator<SortColumnsResult> {
   private final List<Column> columns;
   private Input values;
+  private Input segments;
   private Input runs;
   private Long limit;
   private SortAlgorithm algorithm = SortAlgorithm.AUTO;
@@ -68,6 +69,20 @@ public final class SortColumns extends Operator<SortColumnsResult> {
     return this;
   }
 
+  /**
+   * Sorts each segment of rows by itself: segment i is rows offsets[i] to offsets[i + 1]; offsets
+   * rise from 0 to the number of rows. Not with {@link #ranks}, {@link #limit} or {@link #runs}.
+   */
+  public SortColumns segments(long... offsets) {
+    return segments(Elements.of(offsets));
+  }
+
+  /** As {@link #segments(long...)}, with INT64 offsets that may be on the server. */
+  public SortColumns segments(Input offsets) {
+    segments = Objects.requireNonNull(offsets, "offsets");
+    return this;
+  }
+
   /** Returns only the first rows of the order. */
   public SortColumns limit(long limit) {
     this.limit = limit;
@@ -108,6 +123,9 @@ public final class SortColumns extends Operator<SortColumnsResult> {
     }
     for (int at = 0; at < columns.size(); ++at) {
       addColumn(task, request.addKeyColumnsBuilder(), at, count);
+    }
+    if (segments != null) {
+      task.integers("segment_offsets", segments, request.getSegmentOffsetsBuilder());
     }
     if (runs != null) {
       task.integers("run_offsets", runs, request.getRunOffsetsBuilder());

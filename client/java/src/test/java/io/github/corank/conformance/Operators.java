@@ -209,8 +209,11 @@ final class Operators {
   }
 
   private Made sortColumns() {
-    expect("columns", "values", "output", "limit", "algorithm", "run_offsets");
+    expect("columns", "values", "output", "limit", "algorithm", "segment_offsets", "run_offsets");
     SortColumns made = SortColumns.of(columns("columns"));
+    if (given.has("segment_offsets")) {
+      made.segments(input("segment_offsets"));
+    }
     if (given.has("run_offsets")) {
       made.runs(input("run_offsets"));
     }
