@@ -17,8 +17,10 @@ def _replace(operation: Operation, name: str, elements: Elements) -> None:
 
 
 def _unsorted(draw: Draw, operation: Operation, name: str) -> Fault | None:
-    """Swaps two keys of a sorted array."""
-    elements = next(each.elements for each in operation.inputs if each.field == name)
+    """Swaps two keys of a sorted array. A table has none: its rows lie in columns."""
+    elements = next((each.elements for each in operation.inputs if each.field == name), None)
+    if elements is None:
+        return None
     keys = oracles.comparable(elements.data, elements.key_type)
     if not len(keys) or keys[0] == keys[-1] or (keys[0] != keys[0] and keys[-1] != keys[-1]):
         return None
