@@ -210,7 +210,10 @@ def test_columns_of_strings(small_server: LocalServer, small: corank.Client, way
 @by_every_way
 @pytest.mark.parametrize("runs", [2, 30])
 def test_columns_in_runs(small_server: LocalServer, small: corank.Client, way: Way, runs: int) -> None:
-    """Tables that are sorted already, with strings and nulls, one behind the other."""
+    """Tables that are sorted already, with strings and nulls, one behind the other.
+
+    Their rows take more than 32 MiB, from which on the server works in pieces on arrays in shared memory.
+    """
     rows = 600_000
     rng = np.random.default_rng(19)
     texts: Keys = rng.integers(0, 50, rows)
@@ -221,7 +224,7 @@ def test_columns_in_runs(small_server: LocalServer, small: corank.Client, way: W
     run_of = np.repeat(np.arange(runs), np.diff(offsets))
     sort = np.lexsort((of_numbers, texts, run_of))  # of each run by itself
     texts, numbers, nulls, of_numbers = (each[sort] for each in (texts, numbers, nulls, of_numbers))
-    columns: list[Any] = [[f"{text:02} and more".encode() for text in texts], corank.Nullable(numbers, nulls)]
+    columns: list[Any] = [[f"{text:02}{' and more' * 6}".encode() for text in texts], corank.Nullable(numbers, nulls)]
     options: dict[str, Any] = {"descending": [False, True], "runs": offsets}
     order = np.lexsort((of_numbers, texts))
     (got, moved), stats = run(way, small.sort_columns, columns, values=np.arange(rows), **options)
