@@ -66,19 +66,25 @@ struct GroupArgs {
 
   KeyType value_type = KeyType::kUint32;
   const void* values = nullptr;  // of key i: values[i], or values[indices[i]] if there are indices
+  /// Null: every value counts. Otherwise a bitmap that lies as the values, as KeyColumn::validity: values whose bit is
+  /// 0 are nothing to all outputs. A group without values has a sum of 0 (-0.0 for floats), and as its minimum and
+  /// maximum those of no numbers: the greatest and the least number of the type, NaN and -infinity for floats.
+  const uint8_t* values_validity = nullptr;
   /// Of SumType(value_type). Integers: exact. Floats: a fixed tree adds them (run_reduction.h), in 64 bits.
   void* sums_out = nullptr;
   /// The least and the greatest value in the order of Sort's keys: a NaN is greater than every number. Zeros become
   /// +0.0, and NaNs one NaN.
   void* minima_out = nullptr;
   void* maxima_out = nullptr;
+  int64_t* value_counts_out = nullptr;  // the number of values of each group, without those whose bit is 0
 
   RankMethod rank_method = RankMethod::kAverage;
   /// The rank of each key, RankBytes(rank_method, count) bytes each: that of key i at indices[i] if there are indices.
   /// Not with firsts_out.
   void* ranks_out = nullptr;
 
-  bool Reduces() const { return sums_out != nullptr || minima_out != nullptr || maxima_out != nullptr; }
+  bool ReadsValues() const { return sums_out != nullptr || minima_out != nullptr || maxima_out != nullptr; }
+  bool Reduces() const { return ReadsValues() || value_counts_out != nullptr; }
 };
 
 /// Findings of a Group. Valid after EngineStream::Finish. Unless `unsorted` and `overflow` are -1, outputs are

@@ -10,6 +10,7 @@
 // - kOrdered: whether the order of operands matters.
 // - kSubtracts: whether a - b + b is a for all sums, so that the sum of a run is the difference of two prefix sums.
 // - Identity(): for all x, Add(x, Identity()) is x.
+// - Nothing(): the value that stands for a null. For all x that are made of values, Add(x, FromValue(Nothing())) is x.
 // - FromValue(Value), Add(Sum, Sum).
 // - Finish(Sum, Out*): false if the result does not fit.
 #ifndef CORANK_KERNELS_COMMON_RUN_REDUCTION_H_
@@ -52,6 +53,12 @@ CORANK_HOST_DEVICE double FloatValue(Bits bits) {
   }
 }
 
+/// The bits of -0.0.
+template <typename Bits>
+constexpr Bits NegativeZero() {
+  return static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+}
+
 /// Sums of floats.
 template <KeyType kType, typename Bits>
 struct FloatSum {
@@ -62,6 +69,7 @@ struct FloatSum {
   static constexpr bool kSubtracts = false;
 
   CORANK_HOST_DEVICE Sum Identity() const { return -0.0; }
+  CORANK_HOST_DEVICE Value Nothing() const { return NegativeZero<Bits>(); }
   CORANK_HOST_DEVICE Sum FromValue(Value value) const { return FloatValue<kType>(value); }
   CORANK_HOST_DEVICE Sum Add(Sum a, Sum b) const { return a + b; }
   CORANK_HOST_DEVICE bool Finish(Sum sum, Out* out) const {
@@ -82,6 +90,7 @@ struct IntegerSum {
   static constexpr bool kSubtracts = true;
 
   CORANK_HOST_DEVICE Sum Identity() const { return 0; }
+  CORANK_HOST_DEVICE Value Nothing() const { return 0; }
   CORANK_HOST_DEVICE Sum FromValue(Value value) const { return static_cast<Sum>(value); }
   CORANK_HOST_DEVICE Sum Add(Sum a, Sum b) const { return a + b; }
   CORANK_HOST_DEVICE bool Finish(Sum sum, Out* out) const {
@@ -101,8 +110,10 @@ struct LeastValue {
   static constexpr bool kOrdered = false;
   static constexpr bool kSubtracts = false;
   KeyOrder<Bits, kFloat> order;
+  Bits nothing;  // the last value of the order
 
   CORANK_HOST_DEVICE Sum Identity() const { return static_cast<Sum>(~Sum{0}); }
+  CORANK_HOST_DEVICE Value Nothing() const { return nothing; }
   CORANK_HOST_DEVICE Sum FromValue(Value value) const { return order.RankOfRaw(value); }
   CORANK_HOST_DEVICE Sum Add(Sum a, Sum b) const { return b < a ? b : a; }
   CORANK_HOST_DEVICE bool Finish(Sum rank, Out* out) const {
@@ -150,16 +161,32 @@ auto WithSum(KeyType type, int64_t count, Fn&& fn) {
   }
 }
 
+/// The bits of -infinity of a float type.
+template <typename Bits>
+constexpr Bits NegativeInfinity(KeyType type) {
+  switch (type) {
+    case KeyType::kFloat16:
+      return static_cast<Bits>(0xFC00);
+    case KeyType::kBfloat16:
+      return static_cast<Bits>(0xFF80);
+    case KeyType::kFloat32:
+      return static_cast<Bits>(0xFF800000);
+    default:
+      return static_cast<Bits>(0xFFF0000000000000);
+  }
+}
+
 template <typename Bits, bool kFloat>
-LeastValue<Bits, kFloat> MakeLeastValue(const KeyOrder<Bits, kFloat>& order) {
-  return {order};
+LeastValue<Bits, kFloat> MakeLeastValue(const KeyOrder<Bits, kFloat>& order, KeyType type, bool maximum) {
+  // Ascending, NaNs are the last; descending, they are the first.
+  return {order, kFloat && maximum ? NegativeInfinity<Bits>(type) : order.Decode(static_cast<Bits>(~Bits{0}))};
 }
 
 /// Calls fn(operation) with the minimum of values of `type`, or the maximum.
 template <typename Fn>
 auto WithExtreme(KeyType type, bool maximum, Fn&& fn) {
   return WithKeyOrder(type, maximum ? Order::kDescending : Order::kAscending,
-                      [&](auto order) { return fn(MakeLeastValue(order)); });
+                      [&](auto order) { return fn(MakeLeastValue(order, type, maximum)); });
 }
 
 /// The runs that cross an edge of a node of the tree. Runs inside the node are complete.

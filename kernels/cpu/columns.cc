@@ -247,17 +247,6 @@ void GatherStrings(const KeyColumn& column, const Item128* rows, int64_t count, 
   });
 }
 
-void GatherValidity(const KeyColumn& column, const Item128* rows, int64_t count, Parallel& parallel) {
-  const auto is_valid = [&](int64_t i) { return column.validity[rows[i].lo / 8] >> (rows[i].lo % 8) & 1; };
-  parallel.ForRange(ValidityBytes(count), kRowGrain / 8, [&](int64_t begin, int64_t end) {
-    for (int64_t byte = begin; byte < end; ++byte) {
-      int bits = 0;
-      for (int64_t i = 8 * byte; i < std::min(8 * byte + 8, count); ++i) bits |= is_valid(i) << (i % 8);
-      column.validity_out[byte] = static_cast<uint8_t>(bits);
-    }
-  });
-}
-
 void GatherOutputs(const ColumnSortArgs& args, const Item128* rows, Parallel& parallel) {
   const int64_t count = args.ResultCount();
   const auto source = [rows](int64_t i) { return static_cast<int64_t>(rows[i].lo); };
@@ -268,7 +257,7 @@ void GatherOutputs(const ColumnSortArgs& args, const Item128* rows, Parallel& pa
     } else if (column.data_out != nullptr) {
       GatherRecords(column.data_out, column.data, column.row_bytes, count, source, parallel);
     }
-    if (column.validity_out != nullptr) GatherValidity(column, rows, count, parallel);
+    if (column.validity_out != nullptr) GatherBits(column.validity_out, column.validity, count, source, parallel);
   }
   if (args.value_bytes > 0) {
     GatherRecords(args.values_out, args.values_in, args.value_bytes, count, source, parallel);

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/common/column_sort.h"  // ValidityBytes
 #include "kernels/common/key_order.h"
 #include "kernels/common/run_reduction.h"
 #include "kernels/cpu/records.h"
@@ -18,8 +19,9 @@ namespace {
 constexpr int64_t kGroupGrain = int64_t{1} << 14;
 
 struct Scratch {
-  void* starts = nullptr;  // the first position of each group
-  void* values = nullptr;  // in the order of the keys
+  void* starts = nullptr;       // the first position of each group
+  void* values = nullptr;       // in the order of the keys
+  uint8_t* validity = nullptr;  // of these
 };
 
 bool OwnsStarts(const GroupArgs& args) { return args.firsts_out == nullptr || args.indices != nullptr; }
@@ -28,9 +30,9 @@ Scratch TakeScratch(const GroupArgs& args, Workspace& workspace) {
   Scratch scratch;
   const int64_t index_bytes = IndexBytes(args.count - 1);
   scratch.starts = OwnsStarts(args) ? workspace.Take<char>(args.count * index_bytes) : args.firsts_out;
-  if (args.indices != nullptr && args.Reduces()) {
-    scratch.values = workspace.Take<char>(args.count * KeyBytes(args.value_type));
-  }
+  if (args.indices == nullptr) return scratch;
+  if (args.ReadsValues()) scratch.values = workspace.Take<char>(args.count * KeyBytes(args.value_type));
+  if (args.values_validity != nullptr) scratch.validity = workspace.Take<uint8_t>(ValidityBytes(args.count));
   return scratch;
 }
 
@@ -70,20 +72,20 @@ std::vector<int64_t> FindGroups(const GroupArgs& args, const Ordering& order, In
   return before;
 }
 
-// The sum of the values [begin, end) in the tree of run_reduction.h.
-template <typename Op>
-typename Op::Sum Reduce(const Op& op, const typename Op::Value* values, int64_t begin, int64_t end) {
+// The sum of the values [begin, end), which values(i) reads, in the tree of run_reduction.h.
+template <typename Op, typename Values>
+typename Op::Sum Reduce(const Op& op, const Values& values, int64_t begin, int64_t end) {
   using Sum = typename Op::Sum;
   if constexpr (!Op::kOrdered) {
     Sum sum = op.Identity();
-    for (int64_t i = begin; i < end; ++i) sum = op.Add(sum, op.FromValue(values[i]));
+    for (int64_t i = begin; i < end; ++i) sum = op.Add(sum, op.FromValue(values(i)));
     return sum;
   } else {
     // The nodes that wait for their right neighbour, one for each level of the tree.
     Sum waiting[64];
     uint64_t has_waiting = 0;
     for (int64_t i = begin; i < end;) {
-      const auto value = [&](int64_t j) { return op.FromValue(values[i + j]); };
+      const auto value = [&](int64_t j) { return op.FromValue(values(i + j)); };
       const auto pair = [&](int64_t j) { return op.Add(value(j), value(j + 1)); };
       int level = 0;
       Sum sum;
@@ -123,11 +125,10 @@ RunNode<typename Op::Sum> JoinAll(const Op& op, std::vector<RunNode<typename Op:
 }
 
 // Writes the reduction of every group. Returns the first group whose result does not fit, or -1.
-template <typename Op, typename Index>
-int64_t ReduceGroups(const Op& op, const void* values_in, int64_t count, const Index* starts,
+template <typename Op, typename Values, typename Index>
+int64_t ReduceGroups(const Op& op, const Values& values, int64_t count, const Index* starts,
                      const std::vector<int64_t>& before, void* out, Parallel& parallel) {
   using Sum = typename Op::Sum;
-  const auto* values = static_cast<const typename Op::Value*>(values_in);
   auto* results = static_cast<typename Op::Out*>(out);
   std::atomic<int64_t> overflow{before.back()};
   const auto finish = [&](int64_t group, const Sum& sum) {
@@ -228,19 +229,33 @@ void Group(const GroupArgs& args, void* workspace_bytes, Parallel& parallel, Gro
     }
     if (!args.Reduces()) return;
     const void* values = args.values;
-    if (args.indices != nullptr) {
-      const Index* indices = static_cast<const Index*>(args.indices);
-      GatherRecords(
-          scratch.values, values, KeyBytes(args.value_type), args.count,
-          [&](int64_t i) { return static_cast<int64_t>(indices[i]); }, parallel);
+    const uint8_t* validity = args.values_validity;
+    const auto source = [&](int64_t i) { return static_cast<int64_t>(static_cast<const Index*>(args.indices)[i]); };
+    if (scratch.values != nullptr) {
+      GatherRecords(scratch.values, values, KeyBytes(args.value_type), args.count, source, parallel);
       values = scratch.values;
     }
+    if (scratch.validity != nullptr) {
+      GatherBits(scratch.validity, validity, args.count, source, parallel);
+      validity = scratch.validity;
+    }
+    const auto is_valid = [validity](int64_t i) { return (validity[i / 8] >> (i % 8) & 1) != 0; };
     const auto reduce = [&](void* out) {
-      return [&, out](const auto& op) { return ReduceGroups(op, values, args.count, starts, before, out, parallel); };
+      return [&, out](const auto& op) {
+        using Value = typename std::decay_t<decltype(op)>::Value;
+        const auto value = [from = static_cast<const Value*>(values)](int64_t i) { return from[i]; };
+        if (validity == nullptr) return ReduceGroups(op, value, args.count, starts, before, out, parallel);
+        const auto value_or_nothing = [&](int64_t i) { return is_valid(i) ? value(i) : op.Nothing(); };
+        return ReduceGroups(op, value_or_nothing, args.count, starts, before, out, parallel);
+      };
     };
     if (args.sums_out != nullptr) report->overflow = WithSum(args.value_type, args.count, reduce(args.sums_out));
     if (args.minima_out != nullptr) WithExtreme(args.value_type, false, reduce(args.minima_out));
     if (args.maxima_out != nullptr) WithExtreme(args.value_type, true, reduce(args.maxima_out));
+    if (args.value_counts_out != nullptr) {
+      const auto one = [&](int64_t i) { return static_cast<uint8_t>(validity == nullptr || is_valid(i)); };
+      ReduceGroups(IntegerSum<uint8_t, int64_t>(), one, args.count, starts, before, args.value_counts_out, parallel);
+    }
   });
 }
 

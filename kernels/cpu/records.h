@@ -62,6 +62,23 @@ void GatherRecords(void* to, const void* from, int bytes, int64_t count, const S
   });
 }
 
+/// Bit i of `to` is bit source(i) of `from`, for i in [0, count); further bits of the last byte are 0. Bit i of a
+/// bitmap is bit i % 8 of its byte i / 8, the least significant first.
+template <typename Source>
+void GatherBits(uint8_t* to, const uint8_t* from, int64_t count, const Source& source, Parallel& parallel) {
+  constexpr int64_t kGrain = int64_t{1} << 9;  // bytes
+  parallel.ForRange(count / 8 + (count % 8 != 0), kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t byte = begin; byte < end; ++byte) {
+      int bits = 0;
+      for (int64_t i = 8 * byte; i < std::min(8 * byte + 8, count); ++i) {
+        const int64_t bit = source(i);
+        bits |= (from[bit / 8] >> (bit % 8) & 1) << (i % 8);
+      }
+      to[byte] = static_cast<uint8_t>(bits);
+    }
+  });
+}
+
 /// Calls fn(a value of the unsigned type of `bytes` bytes); bytes is 4 or 8.
 template <typename Fn>
 void WithIndexType(int bytes, const Fn& fn) {

@@ -11,6 +11,7 @@
 #include "tests/support/device_buffer.h"
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"
+#include "tests/support/rows.h"
 
 namespace corank::testing {
 namespace {
@@ -23,14 +24,17 @@ constexpr int64_t kFan = GroupTuning::kThreads;  // nodes that a block joins
 
 struct Answer {
   GroupReport report;
-  Bytes keys, counts, firsts, sums, minima, maxima;
+  Bytes keys, counts, firsts, sums, minima, maxima, value_counts;
 };
 
 /// Every array begins `shift` elements after a 256-byte boundary.
-Answer RunGroup(const GroupArgs& wanted, const Bytes& keys, const Bytes& values, int64_t shift) {
+/// Without `validity`, no value is null.
+Answer RunGroup(const GroupArgs& wanted, const Bytes& keys, const Bytes& values, int64_t shift,
+                const Bytes& validity = {}) {
   const int64_t key_bytes = KeyBytes(wanted.key_type), value_bytes = KeyBytes(wanted.value_type);
   const int64_t count = static_cast<int64_t>(keys.size()) / key_bytes;
   const DeviceBuffer d_keys(keys, shift * key_bytes), d_values(values, shift * value_bytes);
+  const DeviceBuffer d_validity(validity, shift), value_counts(count * 8, shift * 8);
   const DeviceBuffer keys_out(count * key_bytes, shift * key_bytes), counts(count * 8, shift * 8);
   const DeviceBuffer firsts(count * 4, shift * 4), sums(count * 8, shift * 8);
   const DeviceBuffer minima(count * value_bytes, shift * value_bytes), maxima(count * value_bytes, shift * value_bytes);
@@ -38,6 +42,8 @@ Answer RunGroup(const GroupArgs& wanted, const Bytes& keys, const Bytes& values,
   args.count = count;
   args.keys = d_keys.data();
   args.values = d_values.data();
+  if (!validity.empty()) args.values_validity = static_cast<const uint8_t*>(d_validity.data());
+  args.value_counts_out = static_cast<int64_t*>(value_counts.data());
   args.keys_out = keys_out.data();
   args.counts_out = static_cast<int64_t*>(counts.data());
   args.firsts_out = firsts.data();
@@ -61,6 +67,7 @@ Answer RunGroup(const GroupArgs& wanted, const Bytes& keys, const Bytes& values,
   answer.counts = first_of(counts, 8);
   answer.firsts = first_of(firsts, 4);
   answer.sums = first_of(sums, 8);
+  answer.value_counts = first_of(value_counts, 8);
   answer.minima = first_of(minima, value_bytes);
   answer.maxima = first_of(maxima, value_bytes);
   return answer;
@@ -82,7 +89,10 @@ void Check(KeyType value_type, int64_t count, int64_t length, int64_t shift, uin
   // 16 bits: no sum overflows.
   const Bytes values =
       MakeKeys(value_type, IsFloat(value_type) ? Distribution::kUniform : Distribution::kSixteenBits, count, seed);
-  const Answer answer = RunGroup(args, keys, values, shift);
+  std::vector<bool> valid;
+  const bool has_nulls = seed / 4 % 2 == 0;  // the types take turns, four of them
+  for (int64_t i = 0; has_nulls && i < count; ++i) valid.push_back((seed + static_cast<uint64_t>(i) * 7) % 5 > 1);
+  const Answer answer = RunGroup(args, keys, values, shift, Bitmap(valid, true));
   const std::vector<int64_t> starts = GroupStarts(KeyType::kUint32, keys);
   ASSERT_EQ(answer.report.groups, static_cast<int64_t>(starts.size()));
   EXPECT_EQ(answer.report.unsorted, -1);
@@ -92,7 +102,8 @@ void Check(KeyType value_type, int64_t count, int64_t length, int64_t shift, uin
   std::vector<int64_t> counts(starts.size());
   for (size_t i = 0; i < starts.size(); ++i) counts[i] = (i + 1 < starts.size() ? starts[i + 1] : count) - starts[i];
   EXPECT_TRUE(answer.counts == ToBytes(counts));
-  const GroupReductions expected = ReduceGroups(value_type, values, starts);
+  const GroupReductions expected = ReduceGroups(value_type, values, starts, valid);
+  EXPECT_TRUE(answer.value_counts == expected.value_counts);
   EXPECT_TRUE(answer.sums == expected.sums);
   EXPECT_TRUE(answer.minima == expected.minima);
   EXPECT_TRUE(answer.maxima == expected.maxima);

@@ -1,5 +1,6 @@
 // Group: every type, order and kind of keys, compared with loops over the keys' and values' real numbers.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -48,22 +49,25 @@ class Group : public OnEngineUnderTest<::testing::TestWithParam<KeyType>> {
     ASSERT_EQ(outcome.group.groups, static_cast<int64_t>(starts.size()));
     std::vector<int64_t> firsts = starts;
     Bytes values = test.values;
+    std::vector<bool> valid = test.valid;
     if (!test.indices.empty()) {
       for (int64_t& first : firsts) first = test.indices[static_cast<size_t>(first)];
       values = Gather(values, KeyBytes(test.value_type), test.indices);
+      for (size_t i = 0; i < valid.size(); ++i) valid[i] = test.valid[static_cast<size_t>(test.indices[i])];
     }
     const Bytes keys = Gather(test.keys, KeyBytes(test.type), starts);
     EXPECT_TRUE(outcome.outputs[0] == (test.want_keys ? keys : Bytes())) << "keys";
     EXPECT_TRUE(outcome.outputs[1] == (test.want_counts ? Int64s(Lengths(starts, count)) : Bytes())) << "counts";
     EXPECT_TRUE(outcome.outputs[2] == (test.want_firsts ? IndexArray(firsts, 4) : Bytes())) << "firsts";
     if (test.values.empty()) return;
-    const GroupReductions expected = ReduceGroups(test.value_type, values, starts);
+    const GroupReductions expected = ReduceGroups(test.value_type, values, starts, valid);
     EXPECT_EQ(outcome.group.overflow, expected.overflow);
     if (expected.overflow < 0) {
       EXPECT_TRUE(outcome.outputs[3] == expected.sums) << "sums";
     }
     EXPECT_TRUE(outcome.outputs[4] == expected.minima) << "minima";
     EXPECT_TRUE(outcome.outputs[5] == expected.maxima) << "maxima";
+    EXPECT_TRUE(outcome.outputs[6] == expected.value_counts) << "value counts";
   }
 };
 
@@ -119,10 +123,10 @@ TEST_P(Group, RanksSortedKeys) {
       GroupCase test = Sorted(count, order, distribution, seed);
       test.want_firsts = test.want_counts = false;
       test.rank_method = method;
-      EXPECT_TRUE(harness().Group(test).outputs[6] == Ranks(method, test.type, order, test.keys)) << "ranks";
+      EXPECT_TRUE(harness().Group(test).outputs[7] == Ranks(method, test.type, order, test.keys)) << "ranks";
       const Bytes keys = MakeKeys(test.type, distribution, count, seed);
       test.indices = StableOrder(test.type, order, keys);
-      EXPECT_TRUE(harness().Group(test).outputs[6] == Ranks(method, test.type, order, keys)) << "ranks by indices";
+      EXPECT_TRUE(harness().Group(test).outputs[7] == Ranks(method, test.type, order, keys)) << "ranks by indices";
       if (HasFailure()) return;
     }
   }
@@ -176,11 +180,33 @@ TEST_P(GroupReduce, SumsMinimaAndMaximaOfGroupsOfEveryLength) {
   }
 }
 
+TEST_P(GroupReduce, LeavesNullsOut) {
+  constexpr Distribution kDistributions[] = {Distribution::kUniform, Distribution::kSixteenBits,
+                                             Distribution::kSpecialFloats};
+  uint64_t seed = 0;
+  for (const int64_t count : kGroupSizes) {
+    for (const int64_t longest : {1, 3, 40, 5000, 200000}) {
+      const Distribution distribution = kDistributions[++seed % 3];
+      const int64_t valid_of_16 = std::array{0, 1, 8, 15, 16}[seed % 5];
+      SCOPED_TRACE(::testing::Message() << "count=" << count << " longest=" << longest << " valid=" << valid_of_16
+                                        << "/16 " << DistributionName(distribution) << " seed=" << seed);
+      GroupCase test = Random(count, longest, distribution, seed);
+      testing::Random random(seed + 1000);
+      for (int64_t i = 0; i < count; ++i) test.valid.push_back(random.Below(16) < valid_of_16);
+      Check(test);
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST_P(GroupReduce, TakesValuesAndFirstsThroughIndices) {
   for (const int64_t longest : {2, 3000}) {
     SCOPED_TRACE(::testing::Message() << "longest=" << longest);
     GroupCase test = Random(20011, longest, Distribution::kUniform, 5);
     testing::Random random(6);
+    if (longest == 2) {
+      for (int64_t i = 0; i < 20011; ++i) test.valid.push_back(random.Below(3) > 0);
+    }
     test.indices.resize(20011);
     std::iota(test.indices.begin(), test.indices.end(), int64_t{0});
     for (size_t i = test.indices.size(); i > 1; --i) {

@@ -438,6 +438,7 @@ Outcome Harness::Group(const GroupCase& test) {
   const Bytes indices = IndexArray(test.indices, static_cast<int>(index_bytes));
   args.indices = request.Input(indices);
   args.values = request.Input(test.values);
+  if (!test.valid.empty()) args.values_validity = request.Owned(Bitmap(test.valid, true));
   std::vector<int64_t> widths;
   const auto output = [&](bool wanted, int64_t element_bytes) -> void* {
     widths.push_back(element_bytes);
@@ -452,6 +453,7 @@ Outcome Harness::Group(const GroupCase& test) {
   args.sums_out = output(reduces, sizeof(int64_t));
   args.minima_out = output(reduces, KeyBytes(test.value_type));
   args.maxima_out = output(reduces, KeyBytes(test.value_type));
+  args.value_counts_out = static_cast<int64_t*>(output(reduces, sizeof(int64_t)));
   if (test.rank_method) args.rank_method = *test.rank_method;
   args.ranks_out = output(test.rank_method.has_value(), RankBytes(args.rank_method, args.count));
   Outcome outcome = request.Run(&EngineStream::Group, args, &Outcome::group);

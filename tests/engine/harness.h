@@ -95,6 +95,7 @@ struct GroupCase {
   std::vector<int64_t> indices;  // empty: none
   KeyType value_type = KeyType::kUint32;
   Bytes values;
+  std::vector<bool> valid;                // which values are not null; empty: they have no validity
   std::optional<RankMethod> rank_method;  // unset: no ranks
 };
 
@@ -163,8 +164,8 @@ class Harness {
   Outcome Select(const SelectCase& test);    // elements, values, indices: the rows of the result
   Outcome CombineSets(const SetCase& test);  // keys, values: the elements of the result
   Outcome Join(const JoinCase& test);        // left, right: the rows of the result, if there is room for them
-  Outcome Group(const GroupCase& test);      // keys, counts, firsts, sums, minima, maxima: an element for each group;
-                                             // ranks: one for each key
+  Outcome Group(const GroupCase& test);  // keys, counts, firsts, sums, minima, maxima, value counts: for each group;
+                                         // ranks: one for each key
 
  private:
   class Request;

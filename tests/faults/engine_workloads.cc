@@ -169,11 +169,14 @@ WorkloadRun GroupAndReduce() {
   const int64_t groups = keys.back() + 1;
   const auto* const begin = reinterpret_cast<const uint8_t*>(keys.data());
   const Bytes key_bytes(begin, begin + kRows * 4), values = MakeBytes(kRows * 4, 6);
+  const Bytes bitmap = MakeBytes(ValidityBytes(kRows), 8);
   return Whole([=](Request& request) -> absl::Status {
     GroupArgs args;
     args.count = kRows;
     CORANK_ASSIGN_OR_RETURN(args.keys, request.Input(key_bytes));
     CORANK_ASSIGN_OR_RETURN(args.values, request.Input(values));
+    CORANK_ASSIGN_OR_RETURN(const void* const validity, request.Input(bitmap));
+    args.values_validity = static_cast<const uint8_t*>(validity);
     // Their first elements only: the others are unspecified.
     const auto output = [&](int64_t element_bytes) -> absl::StatusOr<void*> {
       CORANK_ASSIGN_OR_RETURN(void* const d_result, request.stream().AllocateDevice(kRows * element_bytes));
@@ -187,6 +190,8 @@ WorkloadRun GroupAndReduce() {
     CORANK_ASSIGN_OR_RETURN(args.sums_out, output(8));
     CORANK_ASSIGN_OR_RETURN(args.minima_out, output(4));
     CORANK_ASSIGN_OR_RETURN(args.maxima_out, output(4));
+    CORANK_ASSIGN_OR_RETURN(void* const value_counts, output(8));
+    args.value_counts_out = static_cast<int64_t*>(value_counts);
     return request.Run(&EngineStream::Group, args);
   });
 }

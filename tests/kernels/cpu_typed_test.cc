@@ -157,6 +157,15 @@ TYPED_TEST(CpuTyped, GroupReduceReducesTheValuesOfEachGroup) {
   EXPECT_EQ(std::vector<SumOf<TypeParam>>(sums.begin(), sums.begin() + 3), (std::vector<SumOf<TypeParam>>{6, 7, 8}));
   EXPECT_EQ(std::vector<TypeParam>(minima.begin(), minima.begin() + 3), (std::vector<TypeParam>{1, 7, 4}));
   EXPECT_EQ(std::vector<TypeParam>(maxima.begin(), maxima.begin() + 3), (std::vector<TypeParam>{3, 7, 4}));
+  std::vector<int64_t> value_counts(6);
+  const std::vector<uint8_t> validity = {0b010101};
+  GroupOptions options;
+  options.values_validity = validity;
+  ASSERT_EQ((cpu::GroupReduce<uint8_t, TypeParam, uint32_t>(keys, values, {}, {sums, {}, {}, value_counts}, &report,
+                                                            options)),
+            std::errc());
+  EXPECT_EQ(std::vector<SumOf<TypeParam>>(sums.begin(), sums.begin() + 3), (std::vector<SumOf<TypeParam>>{5, 0, 4}));
+  EXPECT_EQ(std::vector<int64_t>(value_counts.begin(), value_counts.begin() + 3), (std::vector<int64_t>{2, 0, 1}));
 }
 
 TYPED_TEST(CpuTyped, SelectTakesElementsByFlagsPositionsAndComparison) {

@@ -188,6 +188,8 @@ class ReachStream final : public ForwardingStream {
                                            {args.sums_out, args.count * 8},
                                            {args.minima_out, args.count * value_bytes},
                                            {args.maxima_out, args.count * value_bytes},
+                                           {args.values_validity, BitmapBytes(args.count)},
+                                           {args.value_counts_out, args.count * 8},
                                            {args.ranks_out, args.count * RankBytes(args.rank_method, args.count)}}));
     return ForwardingStream::Group(args, report);
   }

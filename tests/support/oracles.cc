@@ -237,9 +237,10 @@ void Append(T number, Bytes* bytes) {
   bytes->insert(bytes->end(), begin, begin + sizeof(T));
 }
 
+using Numbers = std::vector<std::optional<double>>;  // unset: null
+
 // The sum of values [begin, end) below the node of 2^level positions from `first` on; none if there are none.
-std::optional<double> SumBelow(const std::vector<double>& values, int64_t begin, int64_t end, int64_t first,
-                               int level) {
+std::optional<double> SumBelow(const Numbers& values, int64_t begin, int64_t end, int64_t first, int level) {
   if (end <= first || first + (int64_t{1} << level) <= begin) return std::nullopt;
   if (level == 0) return values[static_cast<size_t>(first)];
   const std::optional<double> left = SumBelow(values, begin, end, first, level - 1);
@@ -248,11 +249,11 @@ std::optional<double> SumBelow(const std::vector<double>& values, int64_t begin,
   return *left + *right;
 }
 
-void SumFloats(const std::vector<double>& values, const std::vector<int64_t>& ends, GroupReductions* reductions) {
+void SumFloats(const Numbers& values, const std::vector<int64_t>& ends, GroupReductions* reductions) {
   for (size_t i = 1; i < ends.size(); ++i) {
     int level = 0;
     while (int64_t{1} << level < ends.back()) ++level;
-    const double sum = *SumBelow(values, ends[i - 1], ends[i], 0, level);
+    const double sum = SumBelow(values, ends[i - 1], ends[i], 0, level).value_or(-0.0);
     if (std::isnan(sum)) {
       Append(uint64_t{0x7FF8000000000000}, &reductions->sums);
     } else {
@@ -262,12 +263,15 @@ void SumFloats(const std::vector<double>& values, const std::vector<int64_t>& en
 }
 
 template <typename T>
-void SumIntegers(const Bytes& bytes, const std::vector<int64_t>& ends, GroupReductions* reductions) {
+void SumIntegers(const Bytes& bytes, const std::vector<bool>& valid, const std::vector<int64_t>& ends,
+                 GroupReductions* reductions) {
   using Sum = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
   const std::vector<T> values = ReadAs<T>(bytes);
   for (size_t i = 1; i < ends.size(); ++i) {
     __int128 sum = 0;
-    for (int64_t j = ends[i - 1]; j < ends[i]; ++j) sum += static_cast<__int128>(values[static_cast<size_t>(j)]);
+    for (auto j = static_cast<size_t>(ends[i - 1]); j < static_cast<size_t>(ends[i]); ++j) {
+      if (valid[j]) sum += static_cast<__int128>(values[j]);
+    }
     const bool fits = std::numeric_limits<Sum>::min() <= sum && sum <= std::numeric_limits<Sum>::max();
     if (!fits && reductions->overflow < 0) reductions->overflow = static_cast<int64_t>(i) - 1;
     Append(static_cast<Sum>(sum), &reductions->sums);
@@ -275,10 +279,25 @@ void SumIntegers(const Bytes& bytes, const std::vector<int64_t>& ends, GroupRedu
 }
 
 template <typename Stored>
-std::vector<double> Doubles(const Bytes& bytes, double (*convert)(Stored)) {
-  std::vector<double> numbers;
-  for (const Stored stored : ReadAs<Stored>(bytes)) numbers.push_back(convert(stored));
+Numbers Doubles(const Bytes& bytes, const std::vector<bool>& valid, double (*convert)(Stored)) {
+  Numbers numbers;
+  for (const Stored stored : ReadAs<Stored>(bytes)) {
+    numbers.push_back(valid[numbers.size()] ? std::optional(convert(stored)) : std::nullopt);
+  }
   return numbers;
+}
+
+// The bytes of the extreme of no values: the last of the type, or, for maxima, the first that is a number.
+Bytes ExtremeOfNothing(KeyType type, bool is_maximum) {
+  Bytes bytes(static_cast<size_t>(KeyBytes(type)), is_maximum ? 0x00 : 0xFF);
+  if (IsSigned(type)) bytes.back() ^= 0x80;
+  if (!IsFloat(type)) return bytes;
+  bytes.back() = 0x7F;  // a NaN
+  if (!is_maximum) return bytes;
+  bytes.back() = 0xFF;
+  bytes[bytes.size() - 2] = type == KeyType::kFloat16 ? 0 : type == KeyType::kFloat64 ? 0xF0 : 0x80;
+  if (type == KeyType::kFloat16) bytes.back() = 0xFC;
+  return bytes;
 }
 
 // The value at a position as engines write it: one NaN and one zero.
@@ -302,60 +321,67 @@ Bytes Extreme(KeyType type, const Bytes& values, int64_t position) {
 
 }  // namespace
 
-GroupReductions ReduceGroups(KeyType type, const Bytes& values, const std::vector<int64_t>& starts) {
+GroupReductions ReduceGroups(KeyType type, const Bytes& values, const std::vector<int64_t>& starts,
+                             std::vector<bool> valid) {
   GroupReductions reductions;
   std::vector<int64_t> ends = starts;
   ends.push_back(static_cast<int64_t>(values.size()) / KeyBytes(type));
+  if (valid.empty()) valid.assign(static_cast<size_t>(ends.back()), true);
   switch (type) {
     case KeyType::kInt8:
-      SumIntegers<int8_t>(values, ends, &reductions);
+      SumIntegers<int8_t>(values, valid, ends, &reductions);
       break;
     case KeyType::kInt16:
-      SumIntegers<int16_t>(values, ends, &reductions);
+      SumIntegers<int16_t>(values, valid, ends, &reductions);
       break;
     case KeyType::kInt32:
-      SumIntegers<int32_t>(values, ends, &reductions);
+      SumIntegers<int32_t>(values, valid, ends, &reductions);
       break;
     case KeyType::kInt64:
-      SumIntegers<int64_t>(values, ends, &reductions);
+      SumIntegers<int64_t>(values, valid, ends, &reductions);
       break;
     case KeyType::kUint8:
-      SumIntegers<uint8_t>(values, ends, &reductions);
+      SumIntegers<uint8_t>(values, valid, ends, &reductions);
       break;
     case KeyType::kUint16:
-      SumIntegers<uint16_t>(values, ends, &reductions);
+      SumIntegers<uint16_t>(values, valid, ends, &reductions);
       break;
     case KeyType::kUint32:
-      SumIntegers<uint32_t>(values, ends, &reductions);
+      SumIntegers<uint32_t>(values, valid, ends, &reductions);
       break;
     case KeyType::kUint64:
-      SumIntegers<uint64_t>(values, ends, &reductions);
+      SumIntegers<uint64_t>(values, valid, ends, &reductions);
       break;
     case KeyType::kFloat16:
-      SumFloats(Doubles<uint16_t>(values, [](uint16_t bits) { return double{HalfToFloat(bits)}; }), ends, &reductions);
+      SumFloats(Doubles<uint16_t>(values, valid, [](uint16_t bits) { return double{HalfToFloat(bits)}; }), ends,
+                &reductions);
       break;
     case KeyType::kBfloat16:
-      SumFloats(Doubles<uint16_t>(values, [](uint16_t bits) { return double{Bfloat16ToFloat(bits)}; }), ends,
+      SumFloats(Doubles<uint16_t>(values, valid, [](uint16_t bits) { return double{Bfloat16ToFloat(bits)}; }), ends,
                 &reductions);
       break;
     case KeyType::kFloat32:
-      SumFloats(Doubles<float>(values, [](float value) { return double{value}; }), ends, &reductions);
+      SumFloats(Doubles<float>(values, valid, [](float value) { return double{value}; }), ends, &reductions);
       break;
     case KeyType::kFloat64:
-      SumFloats(ReadAs<double>(values), ends, &reductions);
+      SumFloats(Doubles<double>(values, valid, [](double value) { return value; }), ends, &reductions);
       break;
   }
   const auto before = KeyBefore(type, Order::kAscending, values);
   for (size_t i = 1; i < ends.size(); ++i) {
-    int64_t least = ends[i - 1], greatest = least;
-    for (int64_t j = least + 1; j < ends[i]; ++j) {
-      if (before(j, least)) least = j;
-      if (before(greatest, j)) greatest = j;
+    int64_t least = -1, greatest = -1, count = 0;
+    for (int64_t j = ends[i - 1]; j < ends[i]; ++j) {
+      if (!valid[static_cast<size_t>(j)]) continue;
+      if (count == 0 || before(j, least)) least = j;
+      if (count == 0 || before(greatest, j)) greatest = j;
+      ++count;
     }
-    for (const auto& [position, bytes] :
-         {std::pair(least, &reductions.minima), std::pair(greatest, &reductions.maxima)}) {
-      const Bytes extreme = Extreme(type, values, position);
-      bytes->insert(bytes->end(), extreme.begin(), extreme.end());
+    Append(count, &reductions.value_counts);
+    for (const bool is_maximum : {false, true}) {
+      Bytes& bytes = is_maximum ? reductions.maxima : reductions.minima;
+      const Bytes extreme =
+          count == 0 ? ExtremeOfNothing(type, is_maximum) : Extreme(type, values, is_maximum ? greatest : least);
+      bytes.insert(bytes.end(), extreme.begin(), extreme.end());
     }
   }
   return reductions;

@@ -63,9 +63,12 @@ std::vector<int64_t> GroupStarts(KeyType type, const Bytes& keys);
 /// hold, or -1.
 struct GroupReductions {
   Bytes sums, minima, maxima;
+  Bytes value_counts;  // int64
   int64_t overflow = -1;
 };
-GroupReductions ReduceGroups(KeyType type, const Bytes& values, const std::vector<int64_t>& starts);
+/// `valid`: which values are not null, and so take part; empty: all of them.
+GroupReductions ReduceGroups(KeyType type, const Bytes& values, const std::vector<int64_t>& starts,
+                             std::vector<bool> valid = {});
 
 /// The rank of each key, by comparing it with every run of equal keys of a stable sort: uint32 or float64.
 Bytes Ranks(RankMethod method, KeyType type, Order order, const Bytes& keys);

@@ -6,14 +6,16 @@
 //            up to its own, and looks up where its group and the next one begin.
 // Work: O(count), and a binary search over the tiles for each tile.
 // Memory: one read of the keys, one write of each output. A reduction reads the values once. Indices cost one scattered
-//         read of the values.
+//         read of the values and of their validity.
 // Workspace: see group.h.
 // Source: compact.cuh and run_reduce.cuh name theirs.
 #include <cstdint>
 
+#include "kernels/common/column_sort.h"  // ValidityBytes
 #include "kernels/common/key_order.h"
 #include "kernels/common/run_reduction.h"
 #include "kernels/cuda/common/gather.h"
+#include "kernels/cuda/common/gather_validity.h"
 #include "kernels/cuda/common/key_order_traits.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/operator_report.cuh"
@@ -226,7 +228,8 @@ struct Plan {
   KeptBits heads;            // null: neither a reduction nor ranks
   void* starts = nullptr;    // of the groups; null: no ranks
   void* nodes = nullptr;
-  void* values = nullptr;  // null: the caller's
+  void* values = nullptr;       // null: the caller's
+  uint8_t* validity = nullptr;  // null: the caller's
 };
 
 Plan PlanOf(const GroupArgs& args, Workspace& workspace) {
@@ -244,7 +247,9 @@ Plan PlanOf(const GroupArgs& args, Workspace& workspace) {
   if (args.ranks_out != nullptr) plan.starts = workspace.CarveBytes(args.count * IndexBytes(args.count - 1));
   if (!args.Reduces()) return plan;
   plan.nodes = workspace.CarveBytes(RunNodesBytes(args.count));
-  if (args.indices != nullptr) plan.values = workspace.CarveBytes(args.count * KeyBytes(args.value_type));
+  if (args.indices == nullptr) return plan;
+  if (args.ReadsValues()) plan.values = workspace.CarveBytes(args.count * KeyBytes(args.value_type));
+  if (args.values_validity != nullptr) plan.validity = workspace.Carve<uint8_t>(ValidityBytes(args.count));
   return plan;
 }
 
@@ -253,18 +258,26 @@ cudaError_t Reduce(const GroupArgs& args, const Plan& plan, cudaStream_t stream)
   runs.type = args.value_type;
   runs.count = args.count;
   runs.values = args.values;
+  runs.validity = args.values_validity;
   runs.head_bits = plan.heads.bits;
   runs.runs_before = plan.heads.before;
   runs.nodes = plan.nodes;
   runs.overflow_cell = plan.cells + 1;
-  if (args.indices != nullptr) {
-    CORANK_RETURN_IF_CUDA_ERROR(GatherRows(args.values, KeyBytes(args.value_type), args.indices,
-                                           IndexBytes(args.count - 1), plan.values, args.count, stream));
+  const int index_bytes = IndexBytes(args.count - 1);
+  if (plan.values != nullptr) {
+    CORANK_RETURN_IF_CUDA_ERROR(
+        GatherRows(args.values, KeyBytes(args.value_type), args.indices, index_bytes, plan.values, args.count, stream));
     runs.values = plan.values;
+  }
+  if (plan.validity != nullptr) {
+    CORANK_RETURN_IF_CUDA_ERROR(
+        GatherValidity(args.values_validity, args.indices, index_bytes, plan.validity, args.count, stream));
+    runs.validity = plan.validity;
   }
   if (args.sums_out != nullptr) CORANK_RETURN_IF_CUDA_ERROR(SumRuns(runs, args.sums_out, stream));
   if (args.minima_out != nullptr) CORANK_RETURN_IF_CUDA_ERROR(LeastOfRuns(runs, args.minima_out, stream));
   if (args.maxima_out != nullptr) CORANK_RETURN_IF_CUDA_ERROR(GreatestOfRuns(runs, args.maxima_out, stream));
+  if (args.value_counts_out != nullptr) CORANK_RETURN_IF_CUDA_ERROR(CountRuns(runs, args.value_counts_out, stream));
   return cudaSuccess;
 }
 

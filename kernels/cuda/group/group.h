@@ -11,8 +11,8 @@
 namespace corank::cuda {
 
 /// 16 bytes, and 12 bytes for each tile of the compaction (group_tuning.h); for counts, 4 bytes more for each. For
-/// reductions: a bit for each key, 104 bytes for each run tile, and, with indices, a copy of the values. For ranks: a
-/// bit and an index for each key.
+/// reductions: a bit for each key, 104 bytes for each run tile, and, with indices, a copy of the values and of their
+/// validity. For ranks: a bit and an index for each key.
 int64_t GroupWorkspaceBytes(const GroupArgs& args);
 
 /// Enqueues the operator. Never allocates device memory, never waits.

@@ -15,6 +15,7 @@ struct RunValues {
   KeyType type = KeyType::kUint32;
   int64_t count = 0;  // > 0
   const void* values = nullptr;
+  const uint8_t* validity = nullptr;            // null: every value counts
   const uint32_t* head_bits = nullptr;          // bit i: whether a run begins at value i
   const int64_t* runs_before = nullptr;         // how many do before each tile (GroupTuning::kRunTile), and in all
   void* nodes = nullptr;                        // RunNodesBytes(count)
@@ -28,6 +29,8 @@ int64_t RunNodesBytes(int64_t count);
 cudaError_t SumRuns(const RunValues& runs, void* d_sums, cudaStream_t stream);
 cudaError_t LeastOfRuns(const RunValues& runs, void* d_minima, cudaStream_t stream);
 cudaError_t GreatestOfRuns(const RunValues& runs, void* d_maxima, cudaStream_t stream);
+/// Counts the values of each run. Reads their validity only.
+cudaError_t CountRuns(const RunValues& runs, int64_t* d_counts, cudaStream_t stream);
 
 }  // namespace corank::cuda
 

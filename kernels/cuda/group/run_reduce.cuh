@@ -4,6 +4,7 @@
 //            of the tree. Runs within the tile go through shared memory to consecutive results. One node for each tile
 //            is left, and further launches join those, 256 at a time, until one is left. Where sums can be subtracted,
 //            a tile scans its values instead: the sum of a run is the difference of the prefix sums at two heads.
+//            A null is loaded as the value that changes no result.
 // Work: O(count). Memory: one read of the values and head bits, one write of the results, 2 nodes for each tile.
 // Workspace: a node for each tile, and one for each 256 of them.
 // Result: the same for every size of tile and every schedule of the blocks.
@@ -67,16 +68,27 @@ struct RunResults {
   }
 };
 
-/// Loads this thread's consecutive values of a tile, those from n on as 0, coalesced through s_values.
+/// The values of an array.
 template <typename Value>
-__device__ __forceinline__ void LoadValues(const Value* values, int n, Value* s_values,
+struct ValueArray {
+  const Value* values;      // null: each is 1
+  const uint8_t* validity;  // null: every value counts
+  int64_t count;
+};
+
+/// Loads this thread's consecutive values of a tile, those behind the array as 0, and nulls as `nothing`. Coalesced
+/// through s_values.
+template <typename Value>
+__device__ __forceinline__ void LoadValues(const ValueArray<Value>& array, int64_t tile, Value nothing, Value* s_values,
                                            Value (&own)[GroupTuning::kRunItems]) {
   using Tuning = GroupTuning;
+  const int64_t base = tile * Tuning::kRunTile;
+  const int n = static_cast<int>(min(int64_t{Tuning::kRunTile}, array.count - base));
   const int thread = static_cast<int>(threadIdx.x);
 #pragma unroll
   for (int i = 0; i < Tuning::kRunItems; ++i) {
     const int place = i * Tuning::kThreads + thread;
-    own[i] = place < n ? values[place] : Value{0};
+    own[i] = place >= n ? Value{0} : array.values == nullptr ? Value{1} : array.values[base + place];
   }
 #pragma unroll
   for (int i = 0; i < Tuning::kRunItems; ++i) {
@@ -86,6 +98,13 @@ __device__ __forceinline__ void LoadValues(const Value* values, int n, Value* s_
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < Tuning::kRunItems; ++i) own[i] = s_values[Spread(thread * Tuning::kRunItems + i)];
+  if (array.validity == nullptr || thread * Tuning::kRunItems >= n) return;
+  static_assert(Tuning::kRunItems == 8, "a byte of the bitmap for each thread");
+  const uint32_t is_valid = array.validity[base / 8 + thread];
+#pragma unroll
+  for (int i = 0; i < Tuning::kRunItems; ++i) {
+    if ((is_valid >> i & 1) == 0) own[i] = nothing;
+  }
 }
 
 /// The sum of `own` over the earlier threads of the block. Waits for all of them.
@@ -124,7 +143,7 @@ __device__ __forceinline__ void LeaveNode(const RunResults<Op>& results, const N
 
 template <typename Op>
 __global__ void __launch_bounds__(GroupTuning::kThreads)
-    ReduceRunsKernel(RunResults<Op> results, const typename Op::Value* values, int64_t count, const uint32_t* head_bits,
+    ReduceRunsKernel(RunResults<Op> results, ValueArray<typename Op::Value> array, const uint32_t* head_bits,
                      const int64_t* runs_before, NodeOf<Op>* nodes) {
   using Tuning = GroupTuning;
   using Value = typename Op::Value;
@@ -135,12 +154,12 @@ __global__ void __launch_bounds__(GroupTuning::kThreads)
   __shared__ int s_heads[Tuning::kWarps];
   __shared__ NodeOf<Op> s_nodes[Tuning::kWarps];
   const Op& op = results.op;
-  const int64_t tile = blockIdx.x, base = tile * Tuning::kRunTile;
+  const int64_t tile = blockIdx.x;
   const int thread = static_cast<int>(threadIdx.x);
-  const int n = static_cast<int>(min(int64_t{Tuning::kRunTile}, count - base));
+  const int n = static_cast<int>(min(int64_t{Tuning::kRunTile}, array.count - tile * Tuning::kRunTile));
   const uint32_t heads = OwnHeads(head_bits, tile);
   Value own[kItems];
-  LoadValues(values + base, n, s_values, own);
+  LoadValues(array, tile, op.Nothing(), s_values, own);
   const int before = ScanBlock(__popc(heads), s_heads);
 
   // Join. Runs count from the first one that begins in the tile. All that end here begin here too.
@@ -175,8 +194,8 @@ __global__ void __launch_bounds__(GroupTuning::kThreads)
 /// As ReduceRunsKernel, for operations whose sums can be subtracted.
 template <typename Op>
 __global__ void __launch_bounds__(GroupTuning::kThreads)
-    SubtractRunsKernel(RunResults<Op> results, const typename Op::Value* values, int64_t count,
-                       const uint32_t* head_bits, const int64_t* runs_before, NodeOf<Op>* nodes) {
+    SubtractRunsKernel(RunResults<Op> results, ValueArray<typename Op::Value> array, const uint32_t* head_bits,
+                       const int64_t* runs_before, NodeOf<Op>* nodes) {
   using Tuning = GroupTuning;
   using Value = typename Op::Value;
   using Sum = decltype(TileSumOf(Value{}));
@@ -187,11 +206,11 @@ __global__ void __launch_bounds__(GroupTuning::kThreads)
   } s_tile;
   __shared__ int s_heads[Tuning::kWarps];
   __shared__ Sum s_sums[Tuning::kWarps];
-  const int64_t tile = blockIdx.x, base = tile * Tuning::kRunTile;
+  const int64_t tile = blockIdx.x;
   const int thread = static_cast<int>(threadIdx.x);
   const uint32_t heads = OwnHeads(head_bits, tile);
   Value own[kItems];
-  LoadValues(values + base, static_cast<int>(min(int64_t{Tuning::kRunTile}, count - base)), s_tile.values, own);
+  LoadValues(array, tile, results.op.Nothing(), s_tile.values, own);
   Sum own_sum = TileSumOf(own[0]);
 #pragma unroll
   for (int i = 1; i < kItems; ++i) own_sum = own_sum + TileSumOf(own[i]);
@@ -257,7 +276,8 @@ cudaError_t ReduceRuns(const Op& op, const RunValues& runs, void* d_out, cudaStr
     }
   }();
   reduce<<<static_cast<unsigned>(count), GroupTuning::kThreads, 0, stream>>>(
-      results, static_cast<const typename Op::Value*>(runs.values), runs.count, runs.head_bits, runs.runs_before, from);
+      results, {static_cast<const typename Op::Value*>(runs.values), runs.validity, runs.count}, runs.head_bits,
+      runs.runs_before, from);
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
   while (count > 1) {
     const int64_t blocks = CeilDiv(count, kFan);

@@ -42,6 +42,9 @@ struct GroupOptions {
   /// equal keys, wherever they lie.
   bool check_sorted = true;
   Order order = Order::kAscending;
+  /// Of GroupReduce: bit i % 8 of byte i / 8 is 0 if value i is null and takes part in no reduction.
+  /// BitmapBytes(values) bytes, in the same memory as the values. Empty: no value is null.
+  Span<const uint8_t> values_validity;
 };
 
 /// The outputs of Group and GroupReduce. Each has as many elements as there are keys, or none if it is not wanted.
@@ -61,7 +64,8 @@ using SumOf = std::conditional_t<!std::is_integral_v<Value>, double,
 template <typename Value>
 struct Reductions {
   Span<SumOf<Value>> sums;
-  Span<Value> minima, maxima;  // a NaN is greater than every number
+  Span<Value> minima, maxima;       // a NaN is greater than every number
+  Span<int64_t> value_counts = {};  // of values that are not null; where it is 0, the others mean nothing
 };
 
 /// What decides whether Select takes an element: the members that `by` names.
@@ -242,9 +246,13 @@ bool MakeGroupReduce(Span<const Key> keys, Span<const Value> values, const Group
   args->sums_out = reductions.sums.data();
   args->minima_out = reductions.minima.data();
   args->maxima_out = reductions.maxima.data();
+  args->values_validity = options.values_validity.data();
+  args->value_counts_out = reductions.value_counts.data();
   const auto fits = [&](auto output) { return output.empty() || output.size() == keys.size(); };
-  return MakeGroup<Key, Index>(keys, groups, options, args) && values.size() == keys.size() && fits(reductions.sums) &&
-         fits(reductions.minima) && fits(reductions.maxima);
+  const bool has_validity =
+      options.values_validity.empty() || options.values_validity.size() == BitmapBytes(keys.size());
+  return MakeGroup<Key, Index>(keys, groups, options, args) && values.size() == keys.size() && has_validity &&
+         fits(reductions.sums) && fits(reductions.minima) && fits(reductions.maxima) && fits(reductions.value_counts);
 }
 
 template <typename T, typename Index>

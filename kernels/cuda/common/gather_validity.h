@@ -1,6 +1,6 @@
-// Gathers the validity of a sorted column.
-#ifndef CORANK_KERNELS_CUDA_COLUMNS_VALIDITY_H_
-#define CORANK_KERNELS_CUDA_COLUMNS_VALIDITY_H_
+// Gathers validity: bits by row number.
+#ifndef CORANK_KERNELS_CUDA_COMMON_GATHER_VALIDITY_H_
+#define CORANK_KERNELS_CUDA_COMMON_GATHER_VALIDITY_H_
 
 #include <cuda_runtime_api.h>
 
@@ -17,4 +17,4 @@ cudaError_t GatherValidity(const uint8_t* d_validity, const void* d_rows, int in
 
 }  // namespace corank::cuda
 
-#endif  // CORANK_KERNELS_CUDA_COLUMNS_VALIDITY_H_
+#endif  // CORANK_KERNELS_CUDA_COMMON_GATHER_VALIDITY_H_

@@ -7,23 +7,23 @@
 // Workspace: none.
 #include <algorithm>
 
-#include "kernels/cuda/columns/column_tuning.h"
-#include "kernels/cuda/columns/validity.h"
+#include "kernels/cuda/common/gather_validity.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/warp.h"
 
 namespace corank::cuda {
 namespace {
 
-using Tuning = ColumnTuning;
+constexpr int kThreads = 256;
+constexpr int64_t kMaxBlocks = 132 * 8;  // enough to fill an H200; blocks loop over the rest
 
 template <typename Index>
-__global__ void __launch_bounds__(Tuning::kThreads)
+__global__ void __launch_bounds__(kThreads)
     GatherValidityKernel(const uint8_t* validity, const Index* rows, uint8_t* out, int64_t count) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const int64_t stride = int64_t{gridDim.x} * Tuning::kThreads;
+  const int64_t stride = int64_t{gridDim.x} * kThreads;
   // All lanes of a warp take part in each ballot, so the warp's first row decides whether it goes on.
-  for (int64_t first = int64_t{blockIdx.x} * Tuning::kThreads + threadIdx.x - lane; first < count; first += stride) {
+  for (int64_t first = int64_t{blockIdx.x} * kThreads + threadIdx.x - lane; first < count; first += stride) {
     bool is_valid = false;
     if (first + lane < count) {
       const Index row = rows[first + lane];
@@ -36,8 +36,8 @@ __global__ void __launch_bounds__(Tuning::kThreads)
 
 template <typename Index>
 cudaError_t Gather(const uint8_t* d_validity, const Index* d_rows, uint8_t* d_out, int64_t count, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>(std::min(CeilDiv(count, Tuning::kThreads), Tuning::kMaxBlocks));
-  GatherValidityKernel<<<blocks, Tuning::kThreads, 0, stream>>>(d_validity, d_rows, d_out, count);
+  const auto blocks = static_cast<unsigned>(std::min(CeilDiv(count, kThreads), kMaxBlocks));
+  GatherValidityKernel<<<blocks, kThreads, 0, stream>>>(d_validity, d_rows, d_out, count);
   return cudaGetLastError();
 }
 
