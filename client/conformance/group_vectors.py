@@ -181,6 +181,34 @@ def refused(name: str, arguments: Vector, field: str, reason: str = "FIELD_INVAL
     return steps(f"group/{name}", ["group", *types], {**step("group", arguments), "error": error})
 
 
+def nulls() -> Iterator[Vector]:
+    """Values that are null, and groups that have no others. Groups of one value, so that sums have one order."""
+    outputs = ["keys", "sums", "minima", "maxima", "value_counts"]
+    for at, type_ in enumerate(("int16", "uint64", "bfloat16", "float64")):
+        keys, values = oracle.numbers("uint8", [3, 1, 2, 1, 3, 1, 2, 1, 3]), summable(type_, 1600 + at, 9)
+        rows = [at == 0, False, True, True, False, False, False, at > 1, at > 1]
+        members = oracle.groups(keys, oracle.argsort(keys, False))
+        valid = [[row for row in group if rows[row]] for group in members]
+        found = {
+            "keys": oracle.take(keys, [group[0] for group in members]),
+            "sums": oracle.sums(values, valid),
+            "minima": oracle.extremes(values, valid, False),
+            "maxima": oracle.extremes(values, valid, True),
+            "value_counts": oracle.int64([len(group) for group in valid]),
+        }
+        packed = oracle.numbers("uint8", [sum(rows[row] << row for row in range(8)), 0xFE + rows[8]])
+        arguments: Vector = {"keys": keys, "values": values, "values_validity": packed, "outputs": outputs}
+        needs = ["group", "nulls", "integers", feature(values)]
+        yield call(f"group/nulls/{type_}", "group", needs, arguments, dict(found))
+    wrong: Vector = {
+        "keys": keys,
+        "values": values,
+        "values_validity": oracle.numbers("uint8", [1]),
+        "outputs": ["sums"],
+    }
+    yield refused("nulls/bitmap_too_short", wrong, "values_validity")
+
+
 def errors() -> Iterator[Vector]:
     """Requests that the server, or already the client, refuses."""
     keys, values = oracle.numbers("int32", [3, 1, 2]), oracle.numbers("uint8", [1, 2, 3])
@@ -289,6 +317,7 @@ def every() -> Iterator[Vector]:
     yield from edges()
     yield from floats()
     yield from sums()
+    yield from nulls()
     yield from errors()
     yield from kept()
     yield from chains()

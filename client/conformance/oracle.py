@@ -289,12 +289,26 @@ def extremes(values: Array, members: Sequence[Sequence[int]], greatest: bool) ->
     """The least or the greatest value of each group, with one bit pattern for all zeros and one for all NaNs."""
     found = []
     for group in members:
+        if not group:
+            found.append(_extreme_of_nothing(values, greatest))
+            continue
         chosen = (max if greatest else min)(group, key=lambda at: rank(values.type, values.items[at], False))
         item, value = values.items[chosen], value_of(values.type, values.items[chosen])
         if value != value:
             item = bytes([0xFF] * (values.width - 1) + [0x7F])
         found.append(bytes(values.width) if value == 0 else item)
     return values.like(found)
+
+
+def _extreme_of_nothing(values: Array, greatest: bool) -> bytes:
+    """The end of the type: the greatest for minima. Of floats, a NaN is the greatest, and -infinity the least."""
+    top = 0x80 << 8 * (values.width - 1)
+    if values.type in INTEGERS:
+        bits = (2 * top - 1 if not greatest else 0) ^ (top if values.type.startswith("int") else 0)
+    else:
+        infinities = {"float16": 0xFC00, "bfloat16": 0xFF80, "float32": 0xFF80 << 16, "float64": 0xFFF0 << 48}
+        bits = infinities[values.type] if greatest else top - 1
+    return bits.to_bytes(values.width, "little")
 
 
 @dataclass(frozen=True)

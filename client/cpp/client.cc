@@ -222,7 +222,8 @@ absl::StatusOr<RawGroupResult> Client::Group(const GroupRequest& request, const 
                                                   {request.wants.firsts, &result.firsts},
                                                   {request.wants.sums, &result.sums},
                                                   {request.wants.minima, &result.minima},
-                                                  {request.wants.maxima, &result.maxima}});
+                                                  {request.wants.maxima, &result.maxima},
+                                                  {request.wants.value_counts, &result.value_counts}});
   if (!stats.ok()) return stats.status();
   result.stats = *std::move(stats);
   return result;

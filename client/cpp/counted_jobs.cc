@@ -21,6 +21,9 @@ std::unique_ptr<Job> MakeJob(const GroupRequest& request, const CallOptions& cal
   if (request.input != GroupInput::kRuns) message->set_order(ToProto(request.order));
   AddInput(job.get(), request.keys, message->mutable_keys(), "keys");
   if (request.values.has_value()) AddInput(job.get(), *request.values, message->mutable_values(), "values");
+  if (request.values_validity.has_value()) {
+    AddInput(job.get(), *request.values_validity, message->mutable_values_validity(), "values_validity");
+  }
   const int64_t most = request.keys.count();
   const auto add = [&](bool is_wanted, v1::GroupOutput output, const char* name, v1::Destination* destination,
                        Finder find, const Output& place, ElementType type) {
@@ -43,6 +46,7 @@ std::unique_ptr<Job> MakeJob(const GroupRequest& request, const CallOptions& cal
   CORANK_ADD(SUMS, sums, of.is_record() ? of : ElementType(SumType(of.key_type())));  // the server refuses records
   CORANK_ADD(MINIMA, minima, of);
   CORANK_ADD(MAXIMA, maxima, of);
+  CORANK_ADD(VALUE_COUNTS, value_counts, KeyType::kInt64);
 #undef CORANK_ADD
   return job;
 }

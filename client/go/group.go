@@ -15,14 +15,15 @@ const (
 // GroupOutput is a result of Group.
 type GroupOutput = corankpb.GroupOutput
 
-// Outputs of WithGroupOutputs. The last three need Values.
+// Outputs of WithGroupOutputs. Those from GroupSums on need Values.
 const (
-	GroupKeys   = corankpb.GroupOutput_GROUP_OUTPUT_KEYS
-	GroupCounts = corankpb.GroupOutput_GROUP_OUTPUT_COUNTS
-	GroupFirsts = corankpb.GroupOutput_GROUP_OUTPUT_FIRSTS
-	GroupSums   = corankpb.GroupOutput_GROUP_OUTPUT_SUMS
-	GroupMinima = corankpb.GroupOutput_GROUP_OUTPUT_MINIMA
-	GroupMaxima = corankpb.GroupOutput_GROUP_OUTPUT_MAXIMA
+	GroupKeys        = corankpb.GroupOutput_GROUP_OUTPUT_KEYS
+	GroupCounts      = corankpb.GroupOutput_GROUP_OUTPUT_COUNTS
+	GroupFirsts      = corankpb.GroupOutput_GROUP_OUTPUT_FIRSTS
+	GroupSums        = corankpb.GroupOutput_GROUP_OUTPUT_SUMS
+	GroupMinima      = corankpb.GroupOutput_GROUP_OUTPUT_MINIMA
+	GroupMaxima      = corankpb.GroupOutput_GROUP_OUTPUT_MAXIMA
+	GroupValueCounts = corankpb.GroupOutput_GROUP_OUTPUT_VALUE_COUNTS
 )
 
 // GroupResult holds the results of Group, with an element for each group; what was not asked for is nil.
@@ -34,6 +35,9 @@ type GroupResult struct {
 	// Sums holds int64, uint64 or float64, as the values are signed, unsigned or floats.
 	Sums           *Array
 	Minima, Maxima *Array // of the type of the values; a NaN is greater than every number
+	// ValueCounts holds how many values of each group are not null: int64. Where it is 0, the sum is 0 and the minimum
+	// and maximum mean nothing.
+	ValueCounts *Array
 }
 
 // WithGroupInput says how equal keys lie in the array. Default: GroupUnsorted. Of Group.
@@ -47,8 +51,14 @@ func WithGroupOutputs(outputs ...GroupOutput) Option {
 	return argument("outputs", func(c *call) { c.groupOutputs = outputs })
 }
 
+// WithValuesValidity says which values are null, by a bitmap as Column.Validity, which PackValidity makes. Null values
+// take no part in any result. Of Group.
+func WithValuesValidity(validity *Array) Option {
+	return argument("values_validity", func(c *call) { c.valuesValidity = validity })
+}
+
 func grouping(keys *Array) operator[GroupResult] {
-	return operator[GroupResult]{[]string{"order", "values", "input", "outputs"},
+	return operator[GroupResult]{[]string{"order", "values", "values_validity", "input", "outputs"},
 		func(c *call) (*task, *GroupResult, error) {
 			request := &corankpb.GroupRequest{Input: c.groupInput, Outputs: c.groupOutputs}
 			if c.descending {
@@ -63,6 +73,9 @@ func grouping(keys *Array) operator[GroupResult] {
 				}
 				values = c.values[0]
 				made.in("values", values)
+			}
+			if c.valuesValidity != nil {
+				made.in("values_validity", c.valuesValidity)
 			}
 			outputs := c.groupOutputs
 			if len(outputs) == 0 {
@@ -81,11 +94,12 @@ func (t *task) addGroups(output GroupOutput, keys, values *Array, result *GroupR
 		field := name(output, "GROUP_OUTPUT_")
 		return t.out(field, like, -1, t.request, field+"_destination")
 	}
+	counted := &Array{kind: corankpb.ElementType_ELEMENT_TYPE_INT64, width: 8}
 	switch output {
 	case GroupKeys:
 		result.Keys = add(keys)
 	case GroupCounts:
-		result.Counts = add(&Array{kind: corankpb.ElementType_ELEMENT_TYPE_INT64, width: 8})
+		result.Counts = add(counted)
 	case GroupFirsts:
 		result.Firsts = t.positions("firsts", -1, length(keys)-1, "firsts_destination")
 	case GroupSums:
@@ -94,6 +108,8 @@ func (t *task) addGroups(output GroupOutput, keys, values *Array, result *GroupR
 		result.Minima = add(values)
 	case GroupMaxima:
 		result.Maxima = add(values)
+	case GroupValueCounts:
+		result.ValueCounts = add(counted)
 	default:
 		return // the server refuses it
 	}

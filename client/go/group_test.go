@@ -35,6 +35,8 @@ func grouped(seen *[]*corankpb.GroupRequest) *fake {
 				response.Minima = inline[float32](0.5, 1)
 			case GroupMaxima:
 				response.Maxima = inline[float32](0.5, 1.5)
+			case GroupValueCounts:
+				response.ValueCounts = inline[int64](1, 0)
 			}
 		}
 		return response, nil
@@ -69,12 +71,22 @@ func TestGroupReturnsTheResultsThatAreNamed(t *testing.T) {
 	if err != nil || !slices.Equal(maxima, []float32{0.5, 1.5}) || found.Firsts.Len() != 2 {
 		t.Errorf("%v, %v", maxima, err)
 	}
+	nullable, err := client.Group(background, Of(keys), Values(Of([]float32{1, 0.5, 1.5})),
+		WithValuesValidity(PackValidity([]bool{false, true, false})), WithGroupOutputs(GroupValueCounts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	present, err := Slice[int64](nullable.ValueCounts)
+	if err != nil || !slices.Equal(present, []int64{1, 0}) {
+		t.Errorf("%v, %v", present, err)
+	}
 	for i, want := range []*corankpb.GroupRequest{
 		{Outputs: []GroupOutput{GroupKeys, GroupCounts}},
 		{Outputs: []GroupOutput{GroupKeys}, Order: order(true)},
 		{Outputs: []GroupOutput{GroupKeys, GroupCounts}, Input: GroupRuns},
 		{Outputs: []GroupOutput{GroupMaxima, GroupSums, GroupFirsts, GroupMinima}, Input: GroupSorted,
 			Values: inline[float32](1, 0.5, 1.5)},
+		{Outputs: []GroupOutput{GroupValueCounts}, Values: inline[float32](1, 0.5, 1.5), ValuesValidity: inline[uint8](2)},
 	} {
 		want.Keys = inline[uint16](3, 1, 3)
 		if !proto.Equal(seen[i], want) {

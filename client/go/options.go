@@ -88,6 +88,7 @@ type call struct {
 	segments, runs                                         *Array
 	limit                                                  *int64
 	values                                                 []*Array
+	valuesValidity                                         *Array
 	rightSorted                                            bool
 	maxRows                                                *int64
 	negate, keysSorted                                     bool

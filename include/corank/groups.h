@@ -28,18 +28,21 @@ struct GroupOptions {
 /// The results that a GroupRequest asks for.
 struct GroupWants {
   bool keys = true, counts = true, firsts = false;
-  bool sums = false, minima = false, maxima = false;  // need values
+  bool sums = false, minima = false, maxima = false, value_counts = false;  // need values
 };
 
 /// Finds the groups of equal keys. All NaNs are one key, and -0.0 equals +0.0. An Output in the caller's memory needs
 /// room for a group of each key.
 struct GroupRequest : GroupOptions {
   ArrayView keys;
-  /// One number for each key. Set if sums, minima or maxima are wanted, and only then.
+  /// One number for each key. Set if sums, minima, maxima or value counts are wanted, and only then.
   std::optional<ArrayView> values;
+  /// Set if values may be null: a bitmap as Column::validity, which PackedValidity makes (columns.h). Null values take
+  /// no part in any result.
+  std::optional<ArrayView> values_validity = {};
   GroupWants wants = {};
   Output keys_output = {}, counts_output = {}, firsts_output = {};
-  Output sums_output = {}, minima_output = {}, maxima_output = {};
+  Output sums_output = {}, minima_output = {}, maxima_output = {}, value_counts_output = {};
 };
 
 /// The answer to a GroupRequest: an element for each group. Arrays that the request did not ask for are unset.
@@ -50,6 +53,8 @@ struct RawGroupResult {
   std::optional<Array> sums;    // int64, uint64 or float64, as the values are
   std::optional<Array> minima;  // of the type of the values; NaN is greater than every number
   std::optional<Array> maxima;
+  /// int64: the values of each group that are not null. Where it is 0, the sum is 0, and the extremes mean nothing.
+  std::optional<Array> value_counts;
   RequestStats stats;
 };
 

@@ -85,6 +85,8 @@ std::vector<ModelFamily> FamiliesOfFoundLength() {
   const OutputTensor sums{"sums", TensorType::kSum, ResultRole::kSums, "sums_destination"};
   const OutputTensor minima{"minima", kAny, ResultRole::kMinima, "minima_destination"};
   const OutputTensor maxima{"maxima", kAny, ResultRole::kMaxima, "maxima_destination"};
+  const OutputTensor value_counts{"value_counts", kInt64, ResultRole::kValueCounts, "value_counts_destination"};
+  const InputTensor values_validity{"values_validity", TensorType::kUint8, true};
   const OutputTensor left_rows{"left_rows", TensorType::kRowNumber, ResultRole::kLeftRows, "left_rows_destination"};
   const OutputTensor right_rows{"right_rows", TensorType::kRowNumber, ResultRole::kRightRows, "right_rows_destination"};
   const OutputTensor elements_out{"elements", kModel, ResultRole::kElements, "elements_destination"};
@@ -93,7 +95,11 @@ std::vector<ModelFamily> FamiliesOfFoundLength() {
   const InputTensor elements{"elements", kModel};
   return {
       {"group", Operator::kGroup, {keys}, {kKeysOut, counts, firsts}, group},
-      {"group_values", Operator::kGroup, {keys, values}, {kKeysOut, counts, firsts, sums, minima, maxima}, group},
+      {"group_values",
+       Operator::kGroup,
+       {keys, values, values_validity},
+       {kKeysOut, counts, firsts, sums, minima, maxima, value_counts},
+       group},
       {"combine_sets", Operator::kCombineSets, {left, right}, {kKeysOut}, sets},
       {"combine_sets_pairs",
        Operator::kCombineSets,

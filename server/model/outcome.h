@@ -36,14 +36,16 @@ enum class ResultRole : uint8_t {
   kLeftRows,
   kRightRows,
   kElements,
+  kValueCounts,
 };
 
-inline constexpr int kResultRoles = static_cast<int>(ResultRole::kElements) + 1;
+inline constexpr int kResultRoles = static_cast<int>(ResultRole::kValueCounts) + 1;
 
 constexpr const char* RoleName(ResultRole role) {
-  constexpr const char* kNames[kResultRoles] = {
-      "keys",   "values", "indices", "data",   "offsets", "validity", "result",    "objects",    "ranks",   "positions",
-      "counts", "firsts", "sums",    "minima", "maxima",  "count",    "left_rows", "right_rows", "elements"};
+  constexpr const char* kNames[kResultRoles] = {"keys",     "values",    "indices",    "data",     "offsets",
+                                                "validity", "result",    "objects",    "ranks",    "positions",
+                                                "counts",   "firsts",    "sums",       "minima",   "maxima",
+                                                "count",    "left_rows", "right_rows", "elements", "value_counts"};
   return kNames[static_cast<int>(role)];
 }
 

@@ -45,6 +45,18 @@ TEST_P(ClientOnServer, FindsGroups) {
   EXPECT_THAT(absl::MakeSpan(distinct).first(3), ElementsAre(9, 7, 5));
   EXPECT_FALSE(raw->counts.has_value());
   EXPECT_THAT(*ToIndices(*raw->firsts), ElementsAre(4, 0, 1));
+  const std::vector<int32_t> values_of_keys = {1, 2, 4, 8, 16};
+  PackedValidity validity;
+  for (const bool is_valid : {false, true, true, false, false}) validity.Add(is_valid);
+  request.wants = {};
+  request.wants.sums = request.wants.value_counts = true;
+  request.keys_output = {};
+  request.values = ViewOf(values_of_keys);
+  request.values_validity = ViewOf(validity.bytes);
+  const auto nullable = client_.Group(request);
+  ASSERT_TRUE(nullable.ok()) << nullable.status();
+  EXPECT_THAT(*ToVector<int64_t>(*nullable->sums), ElementsAre(0, 4, 2));
+  EXPECT_THAT(*ToVector<int64_t>(*nullable->value_counts), ElementsAre(0, 1, 1));
   options.input = GroupInput::kSorted;
   EXPECT_EQ(ViolatedField(client_.Group(keys, options).status()), "keys");
 }

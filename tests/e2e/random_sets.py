@@ -18,7 +18,7 @@ _INPUTS = {
     "sorted": (g.GROUP_INPUT_SORTED,),
     "runs": (g.GROUP_INPUT_RUNS,),
 }
-_OF_VALUES = ("sums", "minima", "maxima")
+_OF_VALUES = ("sums", "minima", "maxima", "value_counts")
 _MOST_REDUCED = 3000
 """Keys whose values are reduced: the oracle adds them up one by one."""
 _SUM_TYPES = {"i": INT64, "u": int(a.ELEMENT_TYPE_UINT64), "f": int(a.ELEMENT_TYPE_FLOAT64)}
@@ -30,10 +30,10 @@ _OPERATIONS = {
 }
 
 
-def _sums(values: Elements, ordered: Array, starts: Array, counts: Array) -> Elements | None:
+def _sums(values: Elements, ordered: Array, starts: Array, counts: Array, valid: Array) -> Elements | None:
     """The sums of groups; None if 64 bits cannot hold one of them."""
     try:
-        found = oracles.sums(ordered, values.key_type, starts, counts)
+        found = oracles.sums(ordered, values.key_type, starts, counts, valid)
     except OverflowError:
         return None
     return Elements(_SUM_TYPES[found.dtype.kind], found)
@@ -64,13 +64,20 @@ def group(draw: Draw) -> Operation:
     if with_values:
         values, where = _reducible(draw, count)
         ordered = values.data[order]
+        with_nulls = draw.chance(0.5)
+        valid = draw.rng.random(count) < (draw.rng.random() if with_nulls else 1)
         for name, greatest in (("minima", False), ("maxima", True)):
-            extremes = oracles.extremes(ordered, values.key_type, starts, counts, greatest)
+            extremes = oracles.extremes(ordered, values.key_type, starts, counts, greatest, valid[order])
             found[name] = Elements(values.type, extremes)
-        sums = _sums(values, ordered, starts, counts)
+        present = [valid[order][at : at + each].sum() for at, each in zip(starts, counts, strict=True)]
+        found["value_counts"] = integers(np.array(present, np.int64))
+        sums = _sums(values, ordered, starts, counts, valid[order])
         if sums is not None:
             found["sums"] = sums
         operation.add("values", values, where)
+        if with_nulls:
+            bitmap = np.packbits(valid, bitorder="little")
+            operation.add("values_validity", Elements(int(a.ELEMENT_TYPE_UINT8), bitmap))
     chosen = [name for name in found if draw.chance(0.5)] or list(found)
     if with_values and not set(chosen) & set(_OF_VALUES):
         chosen.append("minima")
@@ -85,7 +92,7 @@ def group(draw: Draw) -> Operation:
     options: dict[str, Any] = {"results": names, "arrangement": arrangement, "descending": descending}
 
     def python(client: Any, arrays: list[Any], **more: Any) -> Any:
-        of_values = {"values": arrays[1]} if with_values else {}
+        of_values = dict(zip(("values", "values_validity"), arrays[1:], strict=False))
         made = client.group(arrays[0], index_dtype=None, **of_values, **options, **more)
         return tuple(getattr(made, name) for name in names)
 

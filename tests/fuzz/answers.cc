@@ -198,13 +198,17 @@ bool HoldsOrLacksIndices(bool wanted, bool has, const v1::Array& array, const st
 }  // namespace
 
 bool IsRight(const v1::GroupRequest& request, const v1::GroupResponse& response) {
-  const v1::Destination* const destinations[] = {&request.keys_destination(),   &request.counts_destination(),
-                                                 &request.firsts_destination(), &request.sums_destination(),
-                                                 &request.minima_destination(), &request.maxima_destination()};
+  const v1::Destination* const destinations[] = {&request.keys_destination(),        &request.counts_destination(),
+                                                 &request.firsts_destination(),      &request.sums_destination(),
+                                                 &request.minima_destination(),      &request.maxima_destination(),
+                                                 &request.value_counts_destination()};
   for (const v1::Destination* destination : destinations) {
     if (!IsInline(*destination)) return true;
   }
-  if (!IsInline(request.keys()) || (request.has_values() && !IsInline(request.values()))) return true;
+  if (!IsInline(request.keys()) || (request.has_values() && !IsInline(request.values())) ||
+      (request.has_values_validity() && !IsInline(request.values_validity()))) {
+    return true;
+  }
   const KeyType type = KeyTypeOf(request.keys());
   const Bytes asked = BytesOf(request.keys());
   const auto count = static_cast<int64_t>(asked.size()) / KeyBytes(type);
@@ -234,18 +238,27 @@ bool IsRight(const v1::GroupRequest& request, const v1::GroupResponse& response)
       !HoldsOrLacksIndices(wants(v1::GROUP_OUTPUT_FIRSTS), response.has_firsts(), response.firsts(), firsts)) {
     return false;
   }
-  if (!request.has_values()) return !response.has_sums() && !response.has_minima() && !response.has_maxima();
+  if (!request.has_values()) {
+    return !response.has_sums() && !response.has_minima() && !response.has_maxima() && !response.has_value_counts();
+  }
   const v1::ElementType value_type = request.values().type();
-  const testing::GroupReductions reductions =
-      testing::ReduceGroups(KeyTypeOf(request.values()),
-                            testing::Gather(BytesOf(request.values()), ElementBytes(request.values()), order), starts);
+  std::vector<bool> valid;
+  if (request.has_values_validity()) {
+    const Bytes bitmap = BytesOf(request.values_validity());
+    for (const int64_t row : order) valid.push_back((bitmap[static_cast<size_t>(row / 8)] >> (row % 8) & 1) != 0);
+  }
+  const testing::GroupReductions reductions = testing::ReduceGroups(
+      KeyTypeOf(request.values()), testing::Gather(BytesOf(request.values()), ElementBytes(request.values()), order),
+      starts, valid);
   if (wants(v1::GROUP_OUTPUT_SUMS) && reductions.overflow >= 0) return false;  // the server must refuse it
   const auto sum_type = static_cast<v1::ElementType>(SumType(KeyTypeOf(request.values())));
   return HoldsOrLacks(wants(v1::GROUP_OUTPUT_SUMS), response.has_sums(), response.sums(), sum_type, reductions.sums) &&
          HoldsOrLacks(wants(v1::GROUP_OUTPUT_MINIMA), response.has_minima(), response.minima(), value_type,
                       reductions.minima) &&
          HoldsOrLacks(wants(v1::GROUP_OUTPUT_MAXIMA), response.has_maxima(), response.maxima(), value_type,
-                      reductions.maxima);
+                      reductions.maxima) &&
+         HoldsOrLacks(wants(v1::GROUP_OUTPUT_VALUE_COUNTS), response.has_value_counts(), response.value_counts(),
+                      v1::ELEMENT_TYPE_INT64, reductions.value_counts);
 }
 
 bool IsRight(const v1::CombineSetsRequest& request, const v1::CombineSetsResponse& response) {

@@ -241,12 +241,15 @@ std::string Group(Input& input) {
   request.set_order(static_cast<v1::SortOrder>(input.Choice(3)));
   *request.mutable_keys() = Elements(input, AnyKey(input), count);
   const bool reduces = input.Bit();
-  const int first = input.Choice(6);
-  for (int output = first; output < first + 6; ++output) {
-    const auto one = static_cast<v1::GroupOutput>(1 + output % 6);
+  const int first = input.Choice(7);
+  for (int output = first; output < first + 7; ++output) {
+    const auto one = static_cast<v1::GroupOutput>(1 + output % 7);
     if ((reduces || one <= v1::GROUP_OUTPUT_FIRSTS) && input.Bit()) request.add_outputs(one);
   }
   if (reduces) *request.mutable_values() = Elements(input, AnyKey(input), count);
+  if (reduces && input.Bit()) {
+    *request.mutable_values_validity() = Elements(input, v1::ELEMENT_TYPE_UINT8, (count + 7) / 8);
+  }
   return request.SerializeAsString();
 }
 

@@ -43,7 +43,9 @@ def test_group(client: triton.InferenceServerClient, suffix: str) -> None:
     assert np.array_equal(result.as_numpy("firsts"), firsts)
 
     result = client.infer(f"group_values_{suffix}", [tensor("keys", keys), tensor("values", values)])
-    assert shapes(result) == dict.fromkeys(("keys", "counts", "firsts", "sums", "minima", "maxima"), len(numbers))
+    names = ("keys", "counts", "firsts", "sums", "minima", "maxima", "value_counts")
+    assert shapes(result) == dict.fromkeys(names, len(numbers))
+    assert np.array_equal(result.as_numpy("value_counts"), counts)
     mine = [values[keys.astype(np.float64) == number].astype(np.float64) for number in numbers]
     assert result.as_numpy("sums").tolist() == [each.sum() for each in mine]
     assert raw(result, "minima", dtype).astype(np.float64).tolist() == [each.min() for each in mine]
@@ -61,6 +63,14 @@ def test_group_of_runs_and_of_descending_keys(client: triton.InferenceServerClie
     assert result.as_numpy("keys").tolist() == [2, 1]
     with pytest.raises(InferenceServerException, match=r"keys: not sorted .*index 3"):
         client.infer("group_int32", [keys], parameters={"input": "sorted", "descending": True})
+
+
+def test_null_values_take_part_in_no_result(client: triton.InferenceServerClient) -> None:
+    keys, values = np.array([2, 2, 1, 2], np.int32), np.array([5, 7, 9, 11], np.int32)
+    validity = tensor("values_validity", np.array([0b1001], np.uint8))
+    result = client.infer("group_values_int32", [tensor("keys", keys), tensor("values", values), validity])
+    assert result.as_numpy("sums").tolist() == [0, 16]
+    assert result.as_numpy("value_counts").tolist() == [0, 2]
 
 
 def test_an_overflow_fails_only_who_wants_sums(client: triton.InferenceServerClient) -> None:

@@ -17,8 +17,9 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST_F(OperatorsTest, GroupsKeysAndValuesOfEveryType) {
-  constexpr v1::GroupOutput kOutputs[] = {v1::GROUP_OUTPUT_KEYS, v1::GROUP_OUTPUT_COUNTS, v1::GROUP_OUTPUT_FIRSTS,
-                                          v1::GROUP_OUTPUT_SUMS, v1::GROUP_OUTPUT_MINIMA, v1::GROUP_OUTPUT_MAXIMA};
+  constexpr v1::GroupOutput kOutputs[] = {
+      v1::GROUP_OUTPUT_KEYS,   v1::GROUP_OUTPUT_COUNTS, v1::GROUP_OUTPUT_FIRSTS,      v1::GROUP_OUTPUT_SUMS,
+      v1::GROUP_OUTPUT_MINIMA, v1::GROUP_OUTPUT_MAXIMA, v1::GROUP_OUTPUT_VALUE_COUNTS};
   uint64_t seed = 40;
   for (const KeyType type : kAllKeyTypes) {
     for (const v1::GroupInput input : {v1::GROUP_INPUT_UNSORTED, v1::GROUP_INPUT_SORTED, v1::GROUP_INPUT_RUNS}) {
@@ -44,8 +45,11 @@ TEST_F(OperatorsTest, GroupsKeysAndValuesOfEveryType) {
           counts.push_back((i + 1 < starts.size() ? starts[i + 1] : count) - starts[i]);
           firsts.push_back(sorted[static_cast<size_t>(starts[i])]);
         }
+        std::vector<bool> valid, valid_in_order;
+        for (int64_t i = 0; i < count; ++i) valid.push_back(seed % 3 == 0 || (i * 7 + count) % 5 != 0);
+        for (const int64_t from : sorted) valid_in_order.push_back(valid[static_cast<size_t>(from)]);
         const GroupReductions reductions =
-            ReduceGroups(value_type, Gather(values, KeyBytes(value_type), sorted), starts);
+            ReduceGroups(value_type, Gather(values, KeyBytes(value_type), sorted), starts, valid_in_order);
         ASSERT_EQ(reductions.overflow, -1);
 
         // With first positions, a permutation finds the values; without, the values travel with the keys.
@@ -53,6 +57,8 @@ TEST_F(OperatorsTest, GroupsKeysAndValuesOfEveryType) {
           v1::GroupRequest request;
           *request.mutable_keys() = ToArray(type, keys);
           *request.mutable_values() = ToArray(value_type, values);
+          // Without nulls, the bitmap may be left out.
+          if (seed % 3 != 0) *request.mutable_values_validity() = ToArray(KeyType::kUint8, Bitmap(valid, true));
           request.set_input(input);
           if (order == Order::kDescending) request.set_order(v1::SORT_ORDER_DESCENDING);
           for (const v1::GroupOutput output : kOutputs) {
@@ -76,6 +82,8 @@ TEST_F(OperatorsTest, GroupsKeysAndValuesOfEveryType) {
           EXPECT_EQ(response.minima().type(), static_cast<v1::ElementType>(value_type));
           EXPECT_EQ(response.maxima().inline_data(), Text(reductions.maxima));
           EXPECT_EQ(response.maxima().count(), groups);
+          EXPECT_EQ(response.value_counts().inline_data(), Text(reductions.value_counts));
+          EXPECT_EQ(response.value_counts().type(), v1::ELEMENT_TYPE_INT64);
         }
       }
     }

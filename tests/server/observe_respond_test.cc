@@ -391,6 +391,7 @@ TEST(Responses, OfEveryOperatorHaveTheirFields) {
   EXPECT_EQ(Encoded<v1::GroupResponse>(outcome(ResultRole::kSums)).sums().inline_data(), "x");
   EXPECT_EQ(Encoded<v1::GroupResponse>(outcome(ResultRole::kMinima)).minima().inline_data(), "x");
   EXPECT_EQ(Encoded<v1::GroupResponse>(outcome(ResultRole::kMaxima)).maxima().inline_data(), "x");
+  EXPECT_EQ(Encoded<v1::GroupResponse>(outcome(ResultRole::kValueCounts)).value_counts().inline_data(), "x");
   EXPECT_EQ(Encoded<v1::CombineSetsResponse>(outcome(ResultRole::kKeys)).keys().inline_data(), "x");
   EXPECT_EQ(Encoded<v1::CombineSetsResponse>(outcome(ResultRole::kValues)).values().inline_data(), "x");
   EXPECT_EQ(Encoded<v1::CombineSetsResponse>(outcome(ResultRole::kCount)).count().inline_data(), "x");

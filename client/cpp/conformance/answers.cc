@@ -63,8 +63,8 @@ struct Calling {
     auto result = client.Group(request, options);
     if (!result.ok()) return result.status();
     Answer answer{{}, result->stats, ""};
-    for (auto* const array :
-         {&result->keys, &result->counts, &result->firsts, &result->sums, &result->minima, &result->maxima}) {
+    for (auto* const array : {&result->keys, &result->counts, &result->firsts, &result->sums, &result->minima,
+                              &result->maxima, &result->value_counts}) {
       Add(std::move(*array), answer.arrays);
     }
     return answer;

@@ -164,9 +164,14 @@ void ReadGroup(const Json& arguments, Reader& reader, Operator& made) {
   request.order = OrderOf(arguments);
   request.keys = reader.View("keys");
   request.values = reader.OptionalView("values");
-  const std::vector<std::pair<std::string, bool*>> wants = {
-      {"keys", &request.wants.keys}, {"counts", &request.wants.counts}, {"firsts", &request.wants.firsts},
-      {"sums", &request.wants.sums}, {"minima", &request.wants.minima}, {"maxima", &request.wants.maxima}};
+  request.values_validity = reader.OptionalView("values_validity");
+  const std::vector<std::pair<std::string, bool*>> wants = {{"keys", &request.wants.keys},
+                                                            {"counts", &request.wants.counts},
+                                                            {"firsts", &request.wants.firsts},
+                                                            {"sums", &request.wants.sums},
+                                                            {"minima", &request.wants.minima},
+                                                            {"maxima", &request.wants.maxima},
+                                                            {"value_counts", &request.wants.value_counts}};
   if (Find(arguments, "outputs") != nullptr) {
     request.wants = {false, false};
     for (const Value& output : reader.List("outputs")) {
@@ -289,7 +294,8 @@ client::Output* OutputOf(client::GroupRequest& request, const std::string& name)
          : name == "firsts" ? &request.firsts_output
          : name == "sums"   ? &request.sums_output
          : name == "minima" ? &request.minima_output
-                            : &request.maxima_output;
+         : name == "maxima" ? &request.maxima_output
+                            : &request.value_counts_output;
 }
 client::Output* OutputOf(client::CombineSetsRequest& request, const std::string& name) {
   return name == "keys" ? &request.keys_output : name == "values" ? &request.values_output : &request.count_output;

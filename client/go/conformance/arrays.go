@@ -91,6 +91,7 @@ type arguments struct {
 	Operation          string   `json:"operation"`
 	Left               *array   `json:"left"`
 	Right              *array   `json:"right"`
+	ValuesValidity     *array   `json:"values_validity"`
 	LeftValues         *array   `json:"left_values"`
 	RightValues        *array   `json:"right_values"`
 	CountOnly          bool     `json:"count_only"`

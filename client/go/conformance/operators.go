@@ -212,6 +212,13 @@ func (o *operators) group(given *arguments, options []corank.Option) (map[string
 	if err != nil {
 		return nil, err
 	}
+	if given.ValuesValidity != nil {
+		validity, err := o.input(given.ValuesValidity)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, corank.WithValuesValidity(validity))
+	}
 	if given.Input != "" {
 		input := corankpb.GroupInput_value["GROUP_INPUT_"+strings.ToUpper(given.Input)]
 		options = append(options, corank.WithGroupInput(corank.GroupInput(input)))
@@ -230,7 +237,7 @@ func (o *operators) group(given *arguments, options []corank.Option) (map[string
 		return nil, err
 	}
 	return named("keys", found.Keys, "counts", found.Counts, "firsts", found.Firsts, "sums", found.Sums, "minima",
-		found.Minima, "maxima", found.Maxima), nil
+		found.Minima, "maxima", found.Maxima, "value_counts", found.ValueCounts), nil
 }
 
 func (o *operators) combineSets(given *arguments, options []corank.Option) (map[string]any, error) {

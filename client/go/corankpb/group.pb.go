@@ -102,6 +102,8 @@ const (
 	GroupOutput_GROUP_OUTPUT_MINIMA GroupOutput = 5
 	// The greatest value of each group. A group with a NaN has a NaN. Otherwise as GROUP_OUTPUT_MINIMA.
 	GroupOutput_GROUP_OUTPUT_MAXIMA GroupOutput = 6
+	// The number of each group's values that are not null. INT64.
+	GroupOutput_GROUP_OUTPUT_VALUE_COUNTS GroupOutput = 7
 )
 
 // Enum value maps for GroupOutput.
@@ -114,15 +116,17 @@ var (
 		4: "GROUP_OUTPUT_SUMS",
 		5: "GROUP_OUTPUT_MINIMA",
 		6: "GROUP_OUTPUT_MAXIMA",
+		7: "GROUP_OUTPUT_VALUE_COUNTS",
 	}
 	GroupOutput_value = map[string]int32{
-		"GROUP_OUTPUT_UNSPECIFIED": 0,
-		"GROUP_OUTPUT_KEYS":        1,
-		"GROUP_OUTPUT_COUNTS":      2,
-		"GROUP_OUTPUT_FIRSTS":      3,
-		"GROUP_OUTPUT_SUMS":        4,
-		"GROUP_OUTPUT_MINIMA":      5,
-		"GROUP_OUTPUT_MAXIMA":      6,
+		"GROUP_OUTPUT_UNSPECIFIED":  0,
+		"GROUP_OUTPUT_KEYS":         1,
+		"GROUP_OUTPUT_COUNTS":       2,
+		"GROUP_OUTPUT_FIRSTS":       3,
+		"GROUP_OUTPUT_SUMS":         4,
+		"GROUP_OUTPUT_MINIMA":       5,
+		"GROUP_OUTPUT_MAXIMA":       6,
+		"GROUP_OUTPUT_VALUE_COUNTS": 7,
 	}
 )
 
@@ -166,8 +170,8 @@ type GroupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The keys. Required.
 	Keys *Array `protobuf:"bytes,1,opt,name=keys,proto3" json:"keys,omitempty"`
-	// One number for each key, for the sums, minima and maxima: INT8 to FLOAT64. Required with these results, and not
-	// allowed without.
+	// One number for each key, for the sums, minima, maxima and value counts: INT8 to FLOAT64. Required with these
+	// results, and not allowed without.
 	Values *Array `protobuf:"bytes,2,opt,name=values,proto3,oneof" json:"values,omitempty"`
 	// How equal keys lie in `keys`. Default: in any order.
 	Input GroupInput `protobuf:"varint,3,opt,name=input,proto3,enum=corank.v1.GroupInput" json:"input,omitempty"`
@@ -188,6 +192,13 @@ type GroupRequest struct {
 	MinimaDestination *Destination `protobuf:"bytes,10,opt,name=minima_destination,json=minimaDestination,proto3" json:"minima_destination,omitempty"`
 	// The destination of the maxima. Default: inline.
 	MaximaDestination *Destination `protobuf:"bytes,11,opt,name=maxima_destination,json=maximaDestination,proto3" json:"maxima_destination,omitempty"`
+	// Set if values may be null. UINT8, the bitmap of `values`, as KeyColumn.validity. Not allowed without `values`. Null
+	// values take no part in any result. A group that has no other values has a value count of 0, a sum of 0 (-0.0 if it
+	// is a FLOAT64), the greatest number of the type as its minimum and the least one as its maximum; for floats, NaN and
+	// -infinity. Default: no value is null.
+	ValuesValidity *Array `protobuf:"bytes,13,opt,name=values_validity,json=valuesValidity,proto3,oneof" json:"values_validity,omitempty"`
+	// The destination of the value counts. Default: inline.
+	ValueCountsDestination *Destination `protobuf:"bytes,14,opt,name=value_counts_destination,json=valueCountsDestination,proto3" json:"value_counts_destination,omitempty"`
 	// Options of the request.
 	Options       *RequestOptions `protobuf:"bytes,12,opt,name=options,proto3" json:"options,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -301,6 +312,20 @@ func (x *GroupRequest) GetMaximaDestination() *Destination {
 	return nil
 }
 
+func (x *GroupRequest) GetValuesValidity() *Array {
+	if x != nil {
+		return x.ValuesValidity
+	}
+	return nil
+}
+
+func (x *GroupRequest) GetValueCountsDestination() *Destination {
+	if x != nil {
+		return x.ValueCountsDestination
+	}
+	return nil
+}
+
 func (x *GroupRequest) GetOptions() *RequestOptions {
 	if x != nil {
 		return x.Options
@@ -323,6 +348,8 @@ type GroupResponse struct {
 	Minima *Array `protobuf:"bytes,5,opt,name=minima,proto3,oneof" json:"minima,omitempty"`
 	// The greatest value of each group.
 	Maxima *Array `protobuf:"bytes,6,opt,name=maxima,proto3,oneof" json:"maxima,omitempty"`
+	// The number of each group's values that are not null. INT64.
+	ValueCounts *Array `protobuf:"bytes,8,opt,name=value_counts,json=valueCounts,proto3,oneof" json:"value_counts,omitempty"`
 	// Time and memory that the request took.
 	Stats         *RequestStats `protobuf:"bytes,7,opt,name=stats,proto3" json:"stats,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -401,6 +428,13 @@ func (x *GroupResponse) GetMaxima() *Array {
 	return nil
 }
 
+func (x *GroupResponse) GetValueCounts() *Array {
+	if x != nil {
+		return x.ValueCounts
+	}
+	return nil
+}
+
 func (x *GroupResponse) GetStats() *RequestStats {
 	if x != nil {
 		return x.Stats
@@ -412,7 +446,7 @@ var File_corank_v1_group_proto protoreflect.FileDescriptor
 
 const file_corank_v1_group_proto_rawDesc = "" +
 	"\n" +
-	"\x15corank/v1/group.proto\x12\tcorank.v1\x1a\x15corank/v1/array.proto\x1a\x19corank/v1/operators.proto\"\xd0\x05\n" +
+	"\x15corank/v1/group.proto\x12\tcorank.v1\x1a\x15corank/v1/array.proto\x1a\x19corank/v1/operators.proto\"\xf6\x06\n" +
 	"\fGroupRequest\x12$\n" +
 	"\x04keys\x18\x01 \x01(\v2\x10.corank.v1.ArrayR\x04keys\x12-\n" +
 	"\x06values\x18\x02 \x01(\v2\x10.corank.v1.ArrayH\x00R\x06values\x88\x01\x01\x12+\n" +
@@ -425,29 +459,34 @@ const file_corank_v1_group_proto_rawDesc = "" +
 	"\x10sums_destination\x18\t \x01(\v2\x16.corank.v1.DestinationR\x0fsumsDestination\x12E\n" +
 	"\x12minima_destination\x18\n" +
 	" \x01(\v2\x16.corank.v1.DestinationR\x11minimaDestination\x12E\n" +
-	"\x12maxima_destination\x18\v \x01(\v2\x16.corank.v1.DestinationR\x11maximaDestination\x123\n" +
+	"\x12maxima_destination\x18\v \x01(\v2\x16.corank.v1.DestinationR\x11maximaDestination\x12>\n" +
+	"\x0fvalues_validity\x18\r \x01(\v2\x10.corank.v1.ArrayH\x01R\x0evaluesValidity\x88\x01\x01\x12P\n" +
+	"\x18value_counts_destination\x18\x0e \x01(\v2\x16.corank.v1.DestinationR\x16valueCountsDestination\x123\n" +
 	"\aoptions\x18\f \x01(\v2\x19.corank.v1.RequestOptionsR\aoptionsB\t\n" +
-	"\a_values\"\x8e\x03\n" +
+	"\a_valuesB\x12\n" +
+	"\x10_values_validity\"\xd9\x03\n" +
 	"\rGroupResponse\x12)\n" +
 	"\x04keys\x18\x01 \x01(\v2\x10.corank.v1.ArrayH\x00R\x04keys\x88\x01\x01\x12-\n" +
 	"\x06counts\x18\x02 \x01(\v2\x10.corank.v1.ArrayH\x01R\x06counts\x88\x01\x01\x12-\n" +
 	"\x06firsts\x18\x03 \x01(\v2\x10.corank.v1.ArrayH\x02R\x06firsts\x88\x01\x01\x12)\n" +
 	"\x04sums\x18\x04 \x01(\v2\x10.corank.v1.ArrayH\x03R\x04sums\x88\x01\x01\x12-\n" +
 	"\x06minima\x18\x05 \x01(\v2\x10.corank.v1.ArrayH\x04R\x06minima\x88\x01\x01\x12-\n" +
-	"\x06maxima\x18\x06 \x01(\v2\x10.corank.v1.ArrayH\x05R\x06maxima\x88\x01\x01\x12-\n" +
+	"\x06maxima\x18\x06 \x01(\v2\x10.corank.v1.ArrayH\x05R\x06maxima\x88\x01\x01\x128\n" +
+	"\fvalue_counts\x18\b \x01(\v2\x10.corank.v1.ArrayH\x06R\vvalueCounts\x88\x01\x01\x12-\n" +
 	"\x05stats\x18\a \x01(\v2\x17.corank.v1.RequestStatsR\x05statsB\a\n" +
 	"\x05_keysB\t\n" +
 	"\a_countsB\t\n" +
 	"\a_firstsB\a\n" +
 	"\x05_sumsB\t\n" +
 	"\a_minimaB\t\n" +
-	"\a_maxima*q\n" +
+	"\a_maximaB\x0f\n" +
+	"\r_value_counts*q\n" +
 	"\n" +
 	"GroupInput\x12\x1b\n" +
 	"\x17GROUP_INPUT_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14GROUP_INPUT_UNSORTED\x10\x01\x12\x16\n" +
 	"\x12GROUP_INPUT_SORTED\x10\x02\x12\x14\n" +
-	"\x10GROUP_INPUT_RUNS\x10\x03*\xbd\x01\n" +
+	"\x10GROUP_INPUT_RUNS\x10\x03*\xdc\x01\n" +
 	"\vGroupOutput\x12\x1c\n" +
 	"\x18GROUP_OUTPUT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11GROUP_OUTPUT_KEYS\x10\x01\x12\x17\n" +
@@ -455,7 +494,8 @@ const file_corank_v1_group_proto_rawDesc = "" +
 	"\x13GROUP_OUTPUT_FIRSTS\x10\x03\x12\x15\n" +
 	"\x11GROUP_OUTPUT_SUMS\x10\x04\x12\x17\n" +
 	"\x13GROUP_OUTPUT_MINIMA\x10\x05\x12\x17\n" +
-	"\x13GROUP_OUTPUT_MAXIMA\x10\x06BY\n" +
+	"\x13GROUP_OUTPUT_MAXIMA\x10\x06\x12\x1d\n" +
+	"\x19GROUP_OUTPUT_VALUE_COUNTS\x10\aBY\n" +
 	"\x13io.github.corank.v1P\x01Z4github.com/corank/corank/client/go/corankpb;corankpb\xaa\x02\tCorank.V1b\x06proto3"
 
 var (
@@ -495,19 +535,22 @@ var file_corank_v1_group_proto_depIdxs = []int32{
 	6,  // 8: corank.v1.GroupRequest.sums_destination:type_name -> corank.v1.Destination
 	6,  // 9: corank.v1.GroupRequest.minima_destination:type_name -> corank.v1.Destination
 	6,  // 10: corank.v1.GroupRequest.maxima_destination:type_name -> corank.v1.Destination
-	7,  // 11: corank.v1.GroupRequest.options:type_name -> corank.v1.RequestOptions
-	4,  // 12: corank.v1.GroupResponse.keys:type_name -> corank.v1.Array
-	4,  // 13: corank.v1.GroupResponse.counts:type_name -> corank.v1.Array
-	4,  // 14: corank.v1.GroupResponse.firsts:type_name -> corank.v1.Array
-	4,  // 15: corank.v1.GroupResponse.sums:type_name -> corank.v1.Array
-	4,  // 16: corank.v1.GroupResponse.minima:type_name -> corank.v1.Array
-	4,  // 17: corank.v1.GroupResponse.maxima:type_name -> corank.v1.Array
-	8,  // 18: corank.v1.GroupResponse.stats:type_name -> corank.v1.RequestStats
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	4,  // 11: corank.v1.GroupRequest.values_validity:type_name -> corank.v1.Array
+	6,  // 12: corank.v1.GroupRequest.value_counts_destination:type_name -> corank.v1.Destination
+	7,  // 13: corank.v1.GroupRequest.options:type_name -> corank.v1.RequestOptions
+	4,  // 14: corank.v1.GroupResponse.keys:type_name -> corank.v1.Array
+	4,  // 15: corank.v1.GroupResponse.counts:type_name -> corank.v1.Array
+	4,  // 16: corank.v1.GroupResponse.firsts:type_name -> corank.v1.Array
+	4,  // 17: corank.v1.GroupResponse.sums:type_name -> corank.v1.Array
+	4,  // 18: corank.v1.GroupResponse.minima:type_name -> corank.v1.Array
+	4,  // 19: corank.v1.GroupResponse.maxima:type_name -> corank.v1.Array
+	4,  // 20: corank.v1.GroupResponse.value_counts:type_name -> corank.v1.Array
+	8,  // 21: corank.v1.GroupResponse.stats:type_name -> corank.v1.RequestStats
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_corank_v1_group_proto_init() }

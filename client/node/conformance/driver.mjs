@@ -244,8 +244,13 @@ class Operators {
     return { positions: await this.target.searchColumns(columnsOf(haystack), columnsOf(needles), options) };
   }
 
-  async group({ keys, values }, given, options) {
-    const { input, outputs } = given;
+  async group({ keys, values, values_validity: valuesValidity }, given, options) {
+    const { input } = given;
+    const outputs = given.outputs?.map((name) => (name === "value_counts" ? "valueCounts" : name));
+    if (options.keep !== undefined) {
+      const { value_counts: valueCounts, ...others } = options.keep;
+      options.keep = { ...others, ...(valueCounts === undefined ? {} : { valueCounts }) };
+    }
     if (values === undefined && input === undefined && String(outputs) === "keys" && options.keep === undefined) {
       return { keys: await this.target.unique(keys, options) };
     }
@@ -253,7 +258,14 @@ class Operators {
       return this.target.runLengthEncode(keys, options);
     }
     if (isHalf(given.values)) options.valueType = given.values.type;
-    return this.target.group(keys, { ...options, values, input, outputs });
+    const { valueCounts, ...found } = await this.target.group(keys, {
+      ...options,
+      values,
+      valuesValidity,
+      input,
+      outputs,
+    });
+    return { ...found, ...(valueCounts === undefined ? {} : { value_counts: valueCounts }) };
   }
 
   async join({ left, right }, { kind, count_only, right_sorted, max_rows }, options) {

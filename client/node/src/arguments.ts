@@ -160,8 +160,13 @@ export interface GroupOptions extends UniqueOptions {
 
 /** What `group` reduces, one number for each key, and the results that it returns. */
 export interface Reduction<V extends Keys, O extends GroupOutputName> {
-  /** Needed for sums, minima and maxima, and only then. */
+  /** Needed for sums, minima, maxima and value counts, and only then. */
   values?: V;
+  /**
+   * Set if values may be null: the bitmap of a `Nullable`, which `Nullable.from(values, valid)` makes. Null values take
+   * no part in any result.
+   */
+  valuesValidity?: Uint8Array | KeptArray | undefined;
   /** Default: keys and counts. */
   outputs?: readonly O[];
 }
@@ -187,6 +192,8 @@ export interface Groups<K, V> {
   /** A NaN is greater than every number. */
   minima: ArrayOf<V>;
   maxima: ArrayOf<V>;
+  /** How many values are not null. Where it is 0, the sum is 0, and the minimum and maximum mean nothing. */
+  valueCounts: BigInt64Array;
 }
 
 /** Options of `combineSets` and `countSets`. */

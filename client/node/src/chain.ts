@@ -38,6 +38,7 @@ import type { GroupOutputName } from "./groups.js";
 import * as joins from "./joins.js";
 import type { LeftJoin, PairJoin } from "./joins.js";
 import { keptNames } from "./keeping.js";
+import type { KeptArray } from "./kept.js";
 import * as operators from "./operators.js";
 import type { CallOptions } from "./options.js";
 import * as searches from "./searches.js";
@@ -231,7 +232,11 @@ export class Chain {
   /** See Client.group. */
   group<K extends In<Keys>, V extends In<Keys> = Keys, O extends GroupOutputName = "keys" | "counts">(
     keys: K,
-    options: Omit<GroupOptions, keyof CallOptions> & { values?: V; outputs?: readonly O[] } & Partial<KeepEach<O>> = {},
+    options: Omit<GroupOptions, keyof CallOptions> & {
+      values?: V;
+      valuesValidity?: In<Uint8Array | KeptArray> | undefined;
+      outputs?: readonly O[];
+    } & Partial<KeepEach<O>> = {},
   ): { [Name in O]: Pending<Groups<Of<K>, Of<V>>[Name]> } {
     type Found = { [Name in O]: Pending<Groups<Of<K>, Of<V>>[Name]> };
     return this.#add(

@@ -8,7 +8,7 @@ import { SortOrder } from "./pb/corank/v1/operators.js";
 import type { Output, Task } from "./task.js";
 
 /** The results of Group, in the order of its response. */
-export const GROUP_OUTPUTS = ["keys", "counts", "firsts", "sums", "minima", "maxima"] as const;
+export const GROUP_OUTPUTS = ["keys", "counts", "firsts", "sums", "minima", "maxima", "valueCounts"] as const;
 /** A result of Group. */
 export type GroupOutputName = (typeof GROUP_OUTPUTS)[number];
 /** How equal keys lie in the array. */
@@ -17,6 +17,7 @@ export type GroupInputName = "unsorted" | "sorted" | "runs";
 /** The arguments of Group. */
 export interface GroupArguments {
   values?: unknown;
+  valuesValidity?: unknown;
   outputs?: readonly GroupOutputName[] | undefined;
   input?: GroupInputName | undefined;
   descending?: boolean | undefined;
@@ -36,8 +37,10 @@ const NUMBERS: Record<GroupOutputName, pb.GroupOutput> = {
   sums: pb.GroupOutput.GROUP_OUTPUT_SUMS,
   minima: pb.GroupOutput.GROUP_OUTPUT_MINIMA,
   maxima: pb.GroupOutput.GROUP_OUTPUT_MAXIMA,
+  valueCounts: pb.GroupOutput.GROUP_OUTPUT_VALUE_COUNTS,
 };
-const FIRST_DESTINATION = 6; // of GroupRequest, in the order of GROUP_OUTPUTS
+const DESTINATION = { keys: 6, counts: 7, firsts: 8, sums: 9, minima: 10, maxima: 11, valueCounts: 14 };
+const INT64 = ["counts", "valueCounts"];
 
 function checkedOutputs(given: readonly string[]): GroupOutputName[] {
   for (const [at, name] of given.entries()) {
@@ -64,7 +67,8 @@ export function group<R>(
   given: GroupArguments,
   finish: (results: Partial<Record<GroupOutputName, unknown>>) => R,
 ): Task<R> {
-  const { values, outputs = ["keys", "counts"], input = "unsorted", descending, type, valueType } = given;
+  const { values, valuesValidity, outputs = ["keys", "counts"], input = "unsorted", descending } = given;
+  const { type, valueType } = given;
   const found = keysOf("keys", keys, type);
   const names = checkedOutputs(outputs);
   const parts = [leaf("keys", 1, found)];
@@ -74,8 +78,11 @@ export function group<R>(
     parts.push(leaf("values", 2, moved));
     reduced = moved.element;
   }
+  if (valuesValidity !== undefined) {
+    parts.push(leaf("values_validity", 13, keysOf("values_validity", valuesValidity)));
+  }
   const results = names.map((name): Output => {
-    const destination = FIRST_DESTINATION + GROUP_OUTPUTS.indexOf(name);
+    const destination = DESTINATION[name];
     const pick = (answer: pb.GroupResponse): ReturnType<Output["pick"]> => answer[name];
     if (name === "firsts") {
       const made = indices<pb.GroupResponse>(name, destination, (found.count ?? 0) - 1, undefined, pick);
@@ -84,10 +91,10 @@ export function group<R>(
     if (reduced === undefined && name !== "keys" && name !== "counts") {
       throw new InvalidArgumentError(`values: missing, but outputs names "${name}"`, { field: "values" });
     }
-    const element =
-      name === "keys" ? found.element : name === "counts" ? named("int64") : (reduced as Element);
+    const element = name === "keys" ? found.element : INT64.includes(name) ? named("int64") : (reduced as Element);
     const of = name === "sums" ? sumOf(element) : element;
-    return { ...output<pb.GroupResponse>(name, destination, of, undefined, pick), most: found.count };
+    const field = name === "valueCounts" ? "value_counts" : name;
+    return { ...output<pb.GroupResponse>(field, destination, of, undefined, pick), most: found.count };
   });
   const request = pb.GroupRequest.fromPartial({
     input: choice("input", input, INPUTS),

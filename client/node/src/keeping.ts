@@ -12,6 +12,7 @@ export interface KeepingOptions extends CallOptions {
 /** The results in the order in which they are outputs of a task. */
 const ORDER = [
   ...["keys", "elements", "values", "indices", "objects", "ranks", "counts", "firsts", "sums", "minima", "maxima"],
+  "valueCounts",
   ...["leftRows", "rightRows", "count"],
 ];
 

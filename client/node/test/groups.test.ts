@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
 import { status } from "@grpc/grpc-js";
-import { InternalError, InvalidArgumentError, KeptArray, UnavailableError } from "../src/index.js";
+import { InternalError, InvalidArgumentError, KeptArray, Nullable, UnavailableError } from "../src/index.js";
 import { ElementType, type Array as ArrayMessage } from "../src/pb/corank/v1/array.js";
 import { ExecuteRequest, ExecuteResponse, type Plan } from "../src/pb/corank/v1/corank_service.js";
 import { GroupInput, GroupOutput, GroupRequest, GroupResponse } from "../src/pb/corank/v1/group.js";
@@ -27,6 +27,7 @@ const RESULTS = {
   sums: array(ElementType.ELEMENT_TYPE_FLOAT64, Float64Array.of(0.5, 2.5)),
   minima: array(ElementType.ELEMENT_TYPE_FLOAT32, Float32Array.of(0.5, 1)),
   maxima: array(ElementType.ELEMENT_TYPE_FLOAT32, Float32Array.of(0.5, 1.5)),
+  valueCounts: array(ElementType.ELEMENT_TYPE_INT64, BigInt64Array.of(1n, 0n)),
 };
 const NUMBERS = [
   GroupOutput.GROUP_OUTPUT_KEYS,
@@ -35,6 +36,7 @@ const NUMBERS = [
   GroupOutput.GROUP_OUTPUT_SUMS,
   GroupOutput.GROUP_OUTPUT_MINIMA,
   GroupOutput.GROUP_OUTPUT_MAXIMA,
+  GroupOutput.GROUP_OUTPUT_VALUE_COUNTS,
 ];
 
 /** Answers what a request asks for, with two groups, and shows the test the request. */
@@ -61,6 +63,13 @@ test("group returns the results that are named", async () => {
   const distinct: Uint16Array = await client.unique(KEYS, { descending: true });
   assert.deepEqual(distinct, Uint16Array.of(1, 3));
   assert.deepEqual(await client.runLengthEncode(KEYS), counted);
+  const nullable = await client.group(KEYS, {
+    values,
+    valuesValidity: Nullable.from(values, [false, true, false]).validity,
+    outputs: ["valueCounts"],
+  });
+  assert.deepEqual(nullable.valueCounts, BigInt64Array.of(1n, 0n));
+  assert.deepEqual([...(seen.pop()?.valuesValidity?.inlineData ?? [])], [2]);
   assert.deepEqual(
     seen.map(({ input, order, outputs }) => [input, order, outputs]),
     [

@@ -27,7 +27,9 @@ DESTINATIONS = {
     "scatter_intervals": {"result": "result_destination"},
     "load_balance": {"objects": "objects_destination", "ranks": "ranks_destination"},
     "search": {"positions": "destination"},
-    "group": {name: f"{name}_destination" for name in ("keys", "counts", "firsts", "sums", "minima", "maxima")},
+    "group": {
+        name: f"{name}_destination" for name in ("keys", "counts", "firsts", "sums", "minima", "maxima", "value_counts")
+    },
     "combine_sets": {name: f"{name}_destination" for name in ("keys", "values", "count")},
     "join": {name: f"{name}_destination" for name in ("left_rows", "right_rows", "count")},
     "select": {name: f"{name}_destination" for name in ("elements", "values", "indices", "count")},

@@ -147,16 +147,23 @@ def _group(request: Any) -> Any:
             response.firsts.CopyFrom(indices(order[starts]))
         else:
             values, of = read("values", request.values)[order], NAMES[request.values.type]
-            if output == group_pb2.GROUP_OUTPUT_SUMS:
+            valid = np.ones(len(values), bool)
+            if request.HasField("values_validity"):
+                bitmap = read("values_validity", request.values_validity)
+                valid = np.unpackbits(bitmap, count=len(values), bitorder="little").astype(bool)[order]
+            if output == group_pb2.GROUP_OUTPUT_VALUE_COUNTS:
+                present = [valid[at : at + count].sum() for at, count in zip(starts, counts)]
+                response.value_counts.CopyFrom(numbers("ELEMENT_TYPE_INT64", np.array(present, "<i8")))
+            elif output == group_pb2.GROUP_OUTPUT_SUMS:
                 try:
-                    sums = oracles.sums(values, of, starts, counts)
+                    sums = oracles.sums(values, of, starts, counts, valid)
                 except OverflowError as error:
                     raise Refused("values", f"a sum does not fit in 64 bits: {error}") from error
                 response.sums.CopyFrom(numbers(f"ELEMENT_TYPE_{sums.dtype.name.upper()}", sums))
             else:
                 greatest = output == group_pb2.GROUP_OUTPUT_MAXIMA
                 field = response.maxima if greatest else response.minima
-                field.CopyFrom(like(request.values, oracles.extremes(values, of, starts, counts, greatest)))
+                field.CopyFrom(like(request.values, oracles.extremes(values, of, starts, counts, greatest, valid)))
     return response
 
 

@@ -99,7 +99,7 @@ def groups(
     return order, starts, np.diff(np.append(starts, len(keys)))
 
 
-def _tree_sum(values: Array, begin: int, end: int) -> Any:
+def _tree_sum(values: list[Any], begin: int, end: int) -> Any:
     """The sum of values[begin:end] in a binary tree over all positions: a node covers 2^k from a multiple of 2^k on."""
     height = (begin ^ (end - 1)).bit_length()
     first = begin >> height << height
@@ -110,26 +110,48 @@ def _tree_sum(values: Array, begin: int, end: int) -> Any:
     return level[0]
 
 
-def sums(values: Array, value_type: str, starts: Array, counts: Array) -> Array:
-    """The sum of each group of values that lie in the order of the groups, with every bit of the contract."""
+def sums(values: Array, value_type: str, starts: Array, counts: Array, valid: Array | None = None) -> Array:
+    """The sum of each group of values that lie in the order of the groups, with every bit of the contract.
+
+    `valid`: which values are not null; None: all.
+    """
     numbers = comparable(values, value_type)
+    valid = np.ones(len(values), bool) if valid is None else valid
     if value_type in INTEGERS:
         dtype = np.uint64 if value_type.startswith("u") else np.int64
-        exact = [sum(int(each) for each in numbers[at : at + count]) for at, count in zip(starts, counts)]
+        exact = [
+            sum(int(each) for each in numbers[at : at + count][valid[at : at + count]])
+            for at, count in zip(starts, counts)
+        ]
         return np.array(exact, dtype)
     with np.errstate(all="ignore"):
-        wide = numbers.astype(np.float64)
-        found = np.array([_tree_sum(wide, int(at), int(at + count)) for at, count in zip(starts, counts)], np.float64)
+        wide = [number if is_valid else None for number, is_valid in zip(numbers.astype(np.float64), valid)]
+        added = [_tree_sum(wide, int(at), int(at + count)) for at, count in zip(starts, counts)]
+        found = np.array([-0.0 if each is None else each for each in added], np.float64)
     found[np.isnan(found)] = np.nan
     return found
 
 
-def extremes(values: Array, value_type: str, starts: Array, counts: Array, greatest: bool) -> Array:
-    """The least or the greatest value of each group: +0.0 for zeros, and one NaN, all bits but the sign set."""
+def extremes(
+    values: Array, value_type: str, starts: Array, counts: Array, greatest: bool, valid: Array | None = None
+) -> Array:
+    """The least or the greatest value of each group: +0.0 for zeros, and one NaN, all bits but the sign set.
+
+    `valid`: which values are not null; None: all.
+    """
+    valid = np.ones(len(values), bool) if valid is None else valid
     found = []
     for at, count in zip(starts, counts):
-        group = values[at : at + count]
-        found.append(group[argsort(group, value_type, greatest)[0]])
+        group = values[at : at + count][valid[at : at + count]]
+        if len(group) > 0:
+            found.append(group[argsort(group, value_type, greatest)[0]])
+        elif value_type in INTEGERS:
+            limits = np.iinfo(values.dtype)
+            found.append(values.dtype.type(limits.min if greatest else limits.max))
+        else:
+            infinities = {"float16": 0xFC00, "bfloat16": 0xFF80, "float32": 0xFF800000, "float64": 0xFFF << 52}
+            pattern = infinities[value_type] if greatest else (1 << 8 * values.itemsize - 1) - 1
+            found.append(np.array([pattern], f"<u{values.itemsize}").view(values.dtype)[0])
     out = np.array(found, values.dtype)
     wide = comparable(out, value_type)
     if value_type not in INTEGERS:

@@ -83,6 +83,34 @@ def test_values_travel_with_their_keys_when_no_position_is_wanted(client: corank
     np.testing.assert_array_equal(bits(got.maxima), bits(expected))
 
 
+@pytest.mark.parametrize("arrangement", ["unsorted", "sorted", "runs"])
+@pytest.mark.parametrize("value_type", KEY_TYPES)
+def test_null_values_take_part_in_no_result(client: corank.Client, value_type: str, arrangement: Any) -> None:
+    for count, present in [(0, 0.5), (1, 0.0), (33, 0.1), (1000, 0.5), (2049, 0.9)]:
+        rng = generator(value_type, arrangement, count)
+        keys, values = rng.integers(0, 1 + count // 4, count), summable(rng, value_type, count)
+        keys = np.sort(keys) if arrangement == "sorted" else keys
+        valid = rng.random(count) < present
+        order, starts, counts = oracles.groups(keys, "int64", arrangement, False)
+        got = client.group(
+            keys,
+            values=values,
+            values_validity=np.packbits(valid, bitorder="little"),
+            results=["sums", "minima", "maxima", "value_counts"],
+            arrangement=arrangement,
+            value_dtype=dtype_argument(value_type),
+        )
+        groups = (values[order], value_type, starts, counts)
+        wanted = {
+            "sums": oracles.sums(*groups, valid[order]),
+            "minima": oracles.extremes(*groups, False, valid[order]),
+            "maxima": oracles.extremes(*groups, True, valid[order]),
+            "value_counts": np.array([valid[order][at : at + n].sum() for at, n in zip(starts, counts)], np.int64),
+        }
+        for name, expected in wanted.items():
+            np.testing.assert_array_equal(bits(getattr(got, name)), bits(expected), f"{name} of {count}")
+
+
 @pytest.mark.parametrize("distinct_keys", [1, 5000])
 def test_one_group_and_as_many_groups_as_keys(client: corank.Client, distinct_keys: int) -> None:
     keys = generator(1).permutation(np.arange(5000, dtype=np.int32) % distinct_keys)
@@ -179,7 +207,8 @@ def test_what_cannot_be_is_refused_before_the_call(fake: FakeServer, fake_client
         ({"results": ["counts", "counts"]}, "results: a name is there twice"),
         ({"results": ["count"]}, "results: 'count' is none of 'keys', 'counts'"),
         ({"results": ["sums"]}, "values: missing, but results names 'sums'"),
-        ({"values": v}, "values: results names none of sums, minima, maxima"),
+        ({"values": v}, "values: results names none of sums, minima, maxima, value_counts"),
+        ({"values_validity": np.array([3], np.uint8)}, "values_validity: there are no values"),
         ({"arrangement": "sortd"}, "arrangement: 'sortd' is none of 'unsorted'"),
     ]
     for options, text in wrong:

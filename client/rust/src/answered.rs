@@ -48,7 +48,7 @@ impl Answered {
             Answer::ScatterIntervals(scatter) => take!(scatter: result),
             Answer::LoadBalance(balance) => take!(balance: objects, ranks),
             Answer::Search(search) => take!(search: positions),
-            Answer::Group(group) => take!(group: keys, counts, firsts, sums, minima, maxima),
+            Answer::Group(group) => take!(group: keys, counts, firsts, sums, minima, maxima, value_counts),
             Answer::CombineSets(sets) => take!(sets: keys, values, count),
             Answer::Rank(rank) => take!(rank: ranks),
             Answer::Select(select) => take!(select: elements, values, indices, count),

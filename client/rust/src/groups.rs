@@ -25,6 +25,9 @@ pub struct Groups {
     pub minima: Option<Array<'static>>,
     /// As the minima.
     pub maxima: Option<Array<'static>>,
+    /// How many values of each group are not null. Where it is 0, the sum is 0, and the minimum and maximum mean
+    /// nothing.
+    pub value_counts: Option<Vec<i64>>,
 }
 
 impl FromResults for Groups {
@@ -37,6 +40,7 @@ impl FromResults for Groups {
                 "firsts" => groups.firsts = Some(Positions::from_array(array)?),
                 "sums" => groups.sums = Some(array),
                 "minima" => groups.minima = Some(array),
+                "value_counts" => groups.value_counts = Some(array.into_vec()?),
                 _ => groups.maxima = Some(array),
             }
         }
@@ -73,12 +77,22 @@ impl Client {
 }
 
 impl<'a> Request<'a, Groups> {
-    /// One number for each key, for the sums, minima and maxima.
+    /// One number for each key, for the sums, minima, maxima and value counts.
     pub fn values<V: Input<'a>>(self, values: V) -> Self {
         self.with("values", &["Group"], |task| {
             task.inputs.retain(|leaf| leaf.name != "values");
             task.input("values", checked("values", values.into_array())?);
             add_outputs(task)
+        })
+    }
+
+    /// Which values are null, as [`Column::validity`](crate::Column::validity) takes it; see
+    /// [`pack_validity`](crate::pack_validity). Null values take no part in any result.
+    pub fn values_validity<V: Input<'a>>(self, bitmap: V) -> Self {
+        self.with("values_validity", &["Group"], |task| {
+            task.inputs.retain(|leaf| leaf.name != "values_validity");
+            task.input("values_validity", checked("values_validity", bitmap.into_array())?);
+            Ok(())
         })
     }
 
@@ -127,6 +141,7 @@ fn add_outputs(task: &mut Task<'_>) -> Result<()> {
             GroupOutput::Sums => task.output::<Array<'static>>("sums", (sum_of(values.0), 0), None),
             GroupOutput::Minima => task.output::<Array<'static>>("minima", values, None),
             GroupOutput::Maxima => task.output::<Array<'static>>("maxima", values, None),
+            GroupOutput::ValueCounts => task.output::<Vec<i64>>("value_counts", (ElementType::Int64, 0), None),
             GroupOutput::Unspecified => return Err(Error::invalid(&format!("outputs[{at}]"), "it names no result")),
         }
         task.outputs[at].most = most;

@@ -397,6 +397,8 @@ impl<'a> Task<'a> {
                 minima_destination: self.destination("minima"),
                 maxima_destination: self.destination("maxima"),
                 options,
+                values_validity: self.array("values_validity"),
+                value_counts_destination: self.destination("value_counts"),
             }),
             Method::CombineSets => Operation::CombineSets(v1::CombineSetsRequest {
                 operation: arguments.set_operation.into(),

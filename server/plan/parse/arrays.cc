@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/common/column_sort.h"
 #include "kernels/common/types.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
@@ -81,6 +82,15 @@ absl::Status CheckSameCount(const Operand& array, Field field, const Operand& li
   if (!array.has_count || !like.has_count || array.count == like.count) return absl::OkStatus();
   return InvalidField(field.Sub("count"),
                       absl::StrCat(array.count, " elements, but ", like_field.Path(), " has ", like.count));
+}
+
+absl::Status CheckValidity(const Operand& validity, Field field, std::optional<int64_t> rows) {
+  if (validity.type != v1::ELEMENT_TYPE_UINT8) {
+    return InvalidField(field.Sub("type"), "must be uint8: a bitmap, one byte for each 8 rows");
+  }
+  if (!validity.has_count || !rows || validity.count == ValidityBytes(*rows)) return absl::OkStatus();
+  return InvalidField(field.Sub("count"), absl::StrCat(validity.count, " bytes, but a bitmap of ", *rows, " rows has ",
+                                                       ValidityBytes(*rows)));
 }
 
 absl::Status CheckSameType(const Operand& array, Field field, const Operand& like, Field like_field) {

@@ -27,6 +27,9 @@ absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field f
 /// Checks that `array` has as many elements as `like`. Passes while either count is unknown.
 absl::Status CheckSameCount(const Operand& array, Field field, const Operand& like, Field like_field);
 
+/// Checks that `validity` is a bitmap of so many rows. Passes while either number is unknown.
+absl::Status CheckValidity(const Operand& validity, Field field, std::optional<int64_t> rows);
+
 /// Checks that `array` has the type, and for records the size, of `like`.
 absl::Status CheckSameType(const Operand& array, Field field, const Operand& like, Field like_field);
 

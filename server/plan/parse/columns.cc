@@ -39,17 +39,6 @@ absl::StatusOr<NanOrder> CheckNans(v1::NanOrder nans, absl::string_view field) {
   }
 }
 
-absl::Status CheckValidity(const Operand& validity, Field field, const InputColumn& column) {
-  if (validity.type != v1::ELEMENT_TYPE_UINT8) {
-    return InvalidField(field.Sub("type"), "must be uint8: a bitmap, one byte for each 8 rows");
-  }
-  if (!validity.has_count || !column.has_rows() || validity.count == ValidityBytes(column.rows())) {
-    return absl::OkStatus();
-  }
-  return InvalidField(field.Sub("count"), absl::StrCat(validity.count, " bytes, but a bitmap of ", column.rows(),
-                                                       " rows has ", ValidityBytes(column.rows())));
-}
-
 absl::StatusOr<InputColumn> CheckColumn(const v1::KeyColumn& message, const std::string& path, Places& places) {
   const std::string data_path = path + ".data", offsets_path = path + ".offsets", validity_path = path + ".validity";
   const Field data{data_path}, offsets{offsets_path}, validity{validity_path};
@@ -70,7 +59,8 @@ absl::StatusOr<InputColumn> CheckColumn(const v1::KeyColumn& message, const std:
   }
   if (message.has_validity()) {
     CORANK_ASSIGN_OR_RETURN(column.validity, CheckArray(true, message.validity(), validity, ArrayUse::kMoved, places));
-    CORANK_RETURN_IF_ERROR(CheckValidity(*column.validity, validity, column));
+    CORANK_RETURN_IF_ERROR(
+        CheckValidity(*column.validity, validity, column.has_rows() ? std::optional(column.rows()) : std::nullopt));
   }
   return column;
 }

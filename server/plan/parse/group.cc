@@ -13,7 +13,7 @@
 namespace corank {
 namespace {
 
-constexpr Field kKeys{"keys"}, kValues{"values"};
+constexpr Field kKeys{"keys"}, kValues{"values"}, kValidity{"values_validity"};
 
 absl::Status CheckInput(const v1::GroupRequest& request, GroupOperation::Spec& spec) {
   CORANK_ASSIGN_OR_RETURN(spec.order, CheckOrder(request.order()));
@@ -49,6 +49,8 @@ GroupOperation::Wanted* Member(v1::GroupOutput output, GroupOperation::Spec& spe
       return &spec.minima;
     case v1::GROUP_OUTPUT_MAXIMA:
       return &spec.maxima;
+    case v1::GROUP_OUTPUT_VALUE_COUNTS:
+      return &spec.value_counts;
     default:
       return nullptr;
   }
@@ -77,14 +79,26 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GroupRequest& requ
   CORANK_ASSIGN_OR_RETURN(spec.keys, CheckArray(request.has_keys(), request.keys(), kKeys, ArrayUse::kKeys, places));
   CORANK_RETURN_IF_ERROR(CheckInput(request, spec));
   CORANK_RETURN_IF_ERROR(CheckOutputs(request, spec));
-  const bool reduces = spec.sums.is_wanted || spec.minima.is_wanted || spec.maxima.is_wanted;
-  if (reduces && !request.has_values()) return InvalidField(kValues.Path(), "required for sums, minima and maxima");
+  const bool reduces =
+      spec.sums.is_wanted || spec.minima.is_wanted || spec.maxima.is_wanted || spec.value_counts.is_wanted;
+  if (reduces && !request.has_values()) {
+    return InvalidField(kValues.Path(), "required for sums, minima, maxima and value counts");
+  }
   if (!reduces && request.has_values()) {
-    return InvalidField(kValues.Path(), "allowed only with the outputs that need it: sums, minima or maxima");
+    return InvalidField(kValues.Path(),
+                        "allowed only with the outputs that need it: sums, minima, maxima, value counts");
+  }
+  if (!reduces && request.has_values_validity()) {
+    return InvalidField(kValidity.Path(), "allowed only with values, whose bitmap it is");
   }
   if (reduces) {
     CORANK_ASSIGN_OR_RETURN(spec.values, CheckArray(true, request.values(), kValues, ArrayUse::kKeys, places));
     CORANK_RETURN_IF_ERROR(CheckSameCount(*spec.values, kValues, spec.keys, kKeys));
+  }
+  if (request.has_values_validity()) {
+    CORANK_ASSIGN_OR_RETURN(spec.validity,
+                            CheckArray(true, request.values_validity(), kValidity, ArrayUse::kMoved, places));
+    CORANK_RETURN_IF_ERROR(CheckValidity(*spec.validity, kValidity, KnownCount(spec.keys)));
   }
   const auto bytes = [](const GroupOperation::Wanted& wanted, int64_t element_bytes) {
     return wanted.is_wanted ? element_bytes : 0;
@@ -102,7 +116,11 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GroupRequest& requ
         &spec.firsts.target},
        {&request.sums_destination(), {"sums_destination"}, bytes(spec.sums, 8), &spec.sums.target},
        {&request.minima_destination(), {"minima_destination"}, bytes(spec.minima, value_bytes), &spec.minima.target},
-       {&request.maxima_destination(), {"maxima_destination"}, bytes(spec.maxima, value_bytes), &spec.maxima.target}},
+       {&request.maxima_destination(), {"maxima_destination"}, bytes(spec.maxima, value_bytes), &spec.maxima.target},
+       {&request.value_counts_destination(),
+        {"value_counts_destination"},
+        bytes(spec.value_counts, 8),
+        &spec.value_counts.target}},
       spec.keys.count, limits, places, kKeys));
   return std::make_unique<GroupOperation>(std::move(spec));
 }

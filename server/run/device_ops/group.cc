@@ -20,6 +20,7 @@ GroupOperation::GroupOperation(Spec spec) : spec_(std::move(spec)) {
   args_.count = spec_.keys.count;
   AddInput(spec_.keys, &args_.keys);
   AddInput(spec_.values, &args_.values);
+  AddInput(spec_.validity, &args_.values_validity);
   Add(spec_.keys_out, ResultRole::kKeys, spec_.keys.type, &args_.keys_out);
   Add(spec_.counts, ResultRole::kCounts, v1::ELEMENT_TYPE_INT64, &args_.counts_out);
   Add(spec_.firsts, ResultRole::kFirsts, IndexType(IndexBytes(args_.count - 1)), &args_.firsts_out);
@@ -35,6 +36,7 @@ GroupOperation::GroupOperation(Spec spec) : spec_(std::move(spec)) {
   Add(spec_.sums, ResultRole::kSums, WireType(SumType(args_.value_type)), &args_.sums_out);
   Add(spec_.minima, ResultRole::kMinima, spec_.values->type, &args_.minima_out);
   Add(spec_.maxima, ResultRole::kMaxima, spec_.values->type, &args_.maxima_out);
+  Add(spec_.value_counts, ResultRole::kValueCounts, v1::ELEMENT_TYPE_INT64, &args_.value_counts_out);
 }
 
 template <typename T>
@@ -62,6 +64,7 @@ int64_t GroupOperation::work_bytes() const { return CountedOperation::work_bytes
 int64_t GroupOperation::device_bytes(const Engine& engine) const {
   // The workspace depends on which inputs and outputs are present.
   int64_t any = 0;
+  const uint8_t any_validity = 0;
   GroupArgs args = args_;
   if (spec_.keys_out.is_wanted) args.keys_out = &any;
   if (spec_.counts.is_wanted) args.counts_out = &any;
@@ -69,7 +72,9 @@ int64_t GroupOperation::device_bytes(const Engine& engine) const {
   if (spec_.sums.is_wanted) args.sums_out = &any;
   if (spec_.minima.is_wanted) args.minima_out = &any;
   if (spec_.maxima.is_wanted) args.maxima_out = &any;
+  if (spec_.value_counts.is_wanted) args.value_counts_out = &any;
   if (spec_.ranks.is_wanted) args.ranks_out = &any;
+  if (spec_.validity) args.values_validity = &any_validity;
   if (spec_.sorts && NeedsIndices()) args.indices = &any;
   int64_t workspace_bytes = engine.WorkspaceBytes(args);
   if (spec_.sorts) {

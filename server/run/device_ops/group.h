@@ -23,12 +23,13 @@ class GroupOperation final : public CountedOperation {
   struct Spec {
     Operator op = Operator::kGroup;
     Operand keys;
-    std::optional<Operand> values;  // set if sums, minima or maxima are wanted
+    std::optional<Operand> values;    // set if sums, minima, maxima or value counts are wanted
+    std::optional<Operand> validity;  // of the values
     Order order = Order::kAscending;
     bool sorts = true;          // the keys lie in any order
     bool check_sorted = false;  // they must be sorted
     RankMethod rank_method = RankMethod::kAverage;
-    Wanted keys_out, counts, firsts, sums, minima, maxima, ranks;
+    Wanted keys_out, counts, firsts, sums, minima, maxima, value_counts, ranks;
   };
   explicit GroupOperation(Spec spec);
 
@@ -39,9 +40,9 @@ class GroupOperation final : public CountedOperation {
  private:
   template <typename T>
   void Add(const Wanted& wanted, ResultRole role, v1::ElementType type, T** place);
-  // Whether the sort of unsorted keys makes its permutation. First positions and ranks need it, and it then also finds
-  // the values. Without it, the values travel with the keys.
-  bool NeedsIndices() const { return spec_.firsts.is_wanted || spec_.ranks.is_wanted; }
+  // Whether the sort of unsorted keys makes its permutation. First positions, ranks and validity need it, and it then
+  // also finds the values. Without it, the values travel with the keys.
+  bool NeedsIndices() const { return spec_.firsts.is_wanted || spec_.ranks.is_wanted || spec_.validity.has_value(); }
   SortArgs SortPart() const;    // of unsorted keys, without its arrays
   int64_t SortedBytes() const;  // of its results
   absl::Status CopyIn(EngineStream& stream) override;

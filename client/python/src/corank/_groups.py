@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 GroupArrangement = Literal["unsorted", "sorted", "runs"]
-GroupResult = Literal["keys", "counts", "firsts", "sums", "minima", "maxima"]
+GroupResult = Literal["keys", "counts", "firsts", "sums", "minima", "maxima", "value_counts"]
 _ARRANGEMENTS = {
     "unsorted": groups.GROUP_INPUT_UNSORTED,
     "sorted": groups.GROUP_INPUT_SORTED,
     "runs": groups.GROUP_INPUT_RUNS,
 }
 _RESULTS = {name: groups.GroupOutput.Value(f"GROUP_OUTPUT_{name.upper()}") for name in Groups._fields}
-_OF_VALUES = ("sums", "minima", "maxima")
+_OF_VALUES = ("sums", "minima", "maxima", "value_counts")
 
 
 def _sum_dtype(value_type: int) -> np.dtype[Any]:
@@ -56,12 +56,13 @@ class _Grouping:
         if flag("descending", descending):
             self.request.order = operators.SORT_ORDER_DESCENDING
         self.parts: list[Part] = [found.part]
-        self._types = {"keys": (found.dtype, found.part.header.type), "counts": (np.dtype("<i8"), 0)}
+        int64 = (np.dtype("<i8"), 0)
+        self._types = {"keys": (found.dtype, found.part.header.type), "counts": int64, "value_counts": int64}
         self._shifted = {"keys"} if found.is_shifted else set()
         self._most = found.part.most
 
-    def add_values(self, values: Input, dtype: DTypeLike | None) -> None:
-        """Adds the values that the sums, minima and maxima are of.
+    def add_values(self, values: Input, dtype: DTypeLike | None, validity: Input | None) -> None:
+        """Adds the values that the sums, minima and maxima are of, and the bitmap of those that are not null.
 
         Raises:
             TypeError: they have no order, or are dates or times to add up.
@@ -70,6 +71,8 @@ class _Grouping:
         if found.dtype.kind in "mM" and "sums" in self.names:
             raise TypeError("values: dates and times have no sum; pass values.view(np.int64)")
         self.parts.append(found.part)
+        if validity is not None:
+            self.parts.append(conversion.keys("values_validity", validity).part)
         value_type = found.part.header.type
         self._types["sums"] = (_sum_dtype(value_type), 0)
         self._types["minima"] = self._types["maxima"] = (found.dtype, value_type)
@@ -123,6 +126,7 @@ class GroupOperators(Operators[A]):
         keys: Input,
         *,
         values: Input | None = None,
+        values_validity: Input | None = None,
         results: Sequence[GroupResult] = ("keys", "counts"),
         arrangement: GroupArrangement = "unsorted",
         descending: bool = False,
@@ -137,9 +141,14 @@ class GroupOperators(Operators[A]):
 
         Args:
             keys: shape (n,): numbers, bools, dates or times.
-            values: shape (n,), one number for each key; "sums", "minima" and "maxima" are of these.
+            values: shape (n,), one number for each key; "sums", "minima", "maxima" and "value_counts" are of these.
+            values_validity: uint8 of shape (ceil(n / 8),): a bitmap as in Apache Arrow, where bit i % 8 of byte i // 8
+                is 0 if value i is null; np.packbits(valid, bitorder="little") makes one. Null values take no part in
+                any result.
             results: what to return: "keys", the first key of each group; "counts"; "firsts", the position of each first
-                key; "sums", in 64 bits; "minima" and "maxima", where NaN is greater than every number.
+                key; "sums", in 64 bits; "minima" and "maxima", where NaN is greater than every number; "value_counts",
+                the number of values that are not null. Where it is 0, the sum is 0, and the minimum and maximum mean
+                nothing.
             arrangement: "unsorted": keys lie in any order; "sorted": they are sorted in the direction of `descending`,
                 which the server checks and need not do; "runs": each run of equal keys is a group, in the order of the
                 array.
@@ -150,8 +159,8 @@ class GroupOperators(Operators[A]):
             **options: see CallOptions. out= and keep= have one element for each of `results`, in their order.
 
         Returns:
-            A named tuple (keys, counts, firsts, sums, minima, maxima), which has None for what `results` does not name.
-            Sums of integers are exact int64 or uint64; sums of floats are float64.
+            A named tuple (keys, counts, firsts, sums, minima, maxima, value_counts), which has None for what `results`
+            does not name. Sums of integers are exact int64 or uint64; sums of floats are float64.
 
         Raises:
             InvalidArgument: keys that must be sorted are not, or a sum of integers does not fit in 64 bits.
@@ -166,9 +175,11 @@ class GroupOperators(Operators[A]):
         if values is not None:
             if not needs:
                 raise InvalidArgument(f"values: results names none of {', '.join(_OF_VALUES)}", field="values")
-            plan.add_values(values, value_dtype)
+            plan.add_values(values, value_dtype, values_validity)
         elif needs:
             raise InvalidArgument(f"values: missing, but results names {needs[0]!r}", field="values")
+        elif values_validity is not None:
+            raise InvalidArgument("values_validity: there are no values", field="values_validity")
         found: Groups = self._perform(plan.task(index_dtype, tupled=True), options)
         return found
 

@@ -128,6 +128,7 @@ class Groups(NamedTuple):
     sums: NDArray[Any] = _UNASKED
     minima: NDArray[Any] = _UNASKED
     maxima: NDArray[Any] = _UNASKED
+    value_counts: NDArray[Any] = _UNASKED
 
 
 @dataclass(frozen=True)

@@ -943,6 +943,7 @@ class ArrayOperators(Operators[NDArray[Any]]):
         keys: Input,
         *,
         values: Input | None = None,
+        values_validity: Input | None = None,
         results: Sequence[GroupResult] = ...,
         arrangement: GroupArrangement = ...,
         value_dtype: DTypeLike | None = None,
@@ -2029,6 +2030,7 @@ class PendingOperators(Operators[Pending]):
         keys: Input,
         *,
         values: Input | None = None,
+        values_validity: Input | None = None,
         results: Sequence[GroupResult] = ...,
         arrangement: GroupArrangement = ...,
         descending: bool = False,
@@ -2261,3 +2263,4 @@ class _PendingGroups(NamedTuple):
     sums: Pending = ...
     minima: Pending = ...
     maxima: Pending = ...
+    value_counts: Pending = ...

@@ -268,7 +268,7 @@ fn request<'a>(
             client.load_balance(array("counts")?).named()
         }
         "group" => {
-            check(given, &["keys", "values", "input", "order", "outputs"]);
+            check(given, &["keys", "values", "values_validity", "input", "order", "outputs"]);
             let simple = !has("values") && !has("input") && given["outputs"] == json!(["keys"]);
             let runs = !has("values") && given["input"] == "runs" && given["outputs"] == json!(["keys", "counts"]);
             if simple {
@@ -279,6 +279,9 @@ fn request<'a>(
                 let mut request = client.group(array("keys")?);
                 if has("values") {
                     request = request.values(array("values")?);
+                }
+                if has("values_validity") {
+                    request = request.values_validity(array("values_validity")?);
                 }
                 if let Some(input) = given["input"].as_str() {
                     let name = format!("GROUP_INPUT_{}", input.to_uppercase());

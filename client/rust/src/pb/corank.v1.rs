@@ -1067,8 +1067,8 @@ pub struct GroupRequest {
     /// The keys. Required.
     #[prost(message, optional, tag = "1")]
     pub keys: ::core::option::Option<Array>,
-    /// One number for each key, for the sums, minima and maxima: INT8 to FLOAT64. Required with these results, and not
-    /// allowed without.
+    /// One number for each key, for the sums, minima, maxima and value counts: INT8 to FLOAT64. Required with these
+    /// results, and not allowed without.
     #[prost(message, optional, tag = "2")]
     pub values: ::core::option::Option<Array>,
     /// How equal keys lie in `keys`. Default: in any order.
@@ -1099,6 +1099,15 @@ pub struct GroupRequest {
     /// The destination of the maxima. Default: inline.
     #[prost(message, optional, tag = "11")]
     pub maxima_destination: ::core::option::Option<Destination>,
+    /// Set if values may be null. UINT8, the bitmap of `values`, as KeyColumn.validity. Not allowed without `values`. Null
+    /// values take no part in any result. A group that has no other values has a value count of 0, a sum of 0 (-0.0 if it
+    /// is a FLOAT64), the greatest number of the type as its minimum and the least one as its maximum; for floats, NaN and
+    /// -infinity. Default: no value is null.
+    #[prost(message, optional, tag = "13")]
+    pub values_validity: ::core::option::Option<Array>,
+    /// The destination of the value counts. Default: inline.
+    #[prost(message, optional, tag = "14")]
+    pub value_counts_destination: ::core::option::Option<Destination>,
     /// Options of the request.
     #[prost(message, optional, tag = "12")]
     pub options: ::core::option::Option<RequestOptions>,
@@ -1124,6 +1133,9 @@ pub struct GroupResponse {
     /// The greatest value of each group.
     #[prost(message, optional, tag = "6")]
     pub maxima: ::core::option::Option<Array>,
+    /// The number of each group's values that are not null. INT64.
+    #[prost(message, optional, tag = "8")]
+    pub value_counts: ::core::option::Option<Array>,
     /// Time and memory that the request took.
     #[prost(message, optional, tag = "7")]
     pub stats: ::core::option::Option<RequestStats>,
@@ -1187,6 +1199,8 @@ pub enum GroupOutput {
     Minima = 5,
     /// The greatest value of each group. A group with a NaN has a NaN. Otherwise as GROUP_OUTPUT_MINIMA.
     Maxima = 6,
+    /// The number of each group's values that are not null. INT64.
+    ValueCounts = 7,
 }
 impl GroupOutput {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1202,6 +1216,7 @@ impl GroupOutput {
             Self::Sums => "GROUP_OUTPUT_SUMS",
             Self::Minima => "GROUP_OUTPUT_MINIMA",
             Self::Maxima => "GROUP_OUTPUT_MAXIMA",
+            Self::ValueCounts => "GROUP_OUTPUT_VALUE_COUNTS",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1214,6 +1229,7 @@ impl GroupOutput {
             "GROUP_OUTPUT_SUMS" => Some(Self::Sums),
             "GROUP_OUTPUT_MINIMA" => Some(Self::Minima),
             "GROUP_OUTPUT_MAXIMA" => Some(Self::Maxima),
+            "GROUP_OUTPUT_VALUE_COUNTS" => Some(Self::ValueCounts),
             _ => None,
         }
     }

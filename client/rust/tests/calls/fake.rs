@@ -222,6 +222,9 @@ impl CorankService for Fake {
                     answer.sums = inline(ElementType::Float64, [0.5f64, 2.5].map(f64::to_le_bytes).concat())
                 }
                 GroupOutput::Minima => answer.minima = floats([0.5, 1.0]),
+                GroupOutput::ValueCounts => {
+                    answer.value_counts = inline(ElementType::Int64, [1i64, 0].map(i64::to_le_bytes).concat())
+                }
                 _ => answer.maxima = floats([0.5, 1.5]),
             }
         }

@@ -138,6 +138,9 @@ async fn groups_return_the_results_that_are_named() {
     assert_eq!(reduced.maxima.unwrap().into_vec::<f32>().unwrap(), [0.5, 1.5]);
     assert_eq!((reduced.firsts, reduced.keys.is_none()), (Some(Positions::U32(vec![1, 0])), true));
     assert_eq!(asked(), (GroupInput::Sorted, SortOrder::Unspecified, true));
+    let bitmap = corank::pack_validity([false, true, false]);
+    let nullable = client.group(&keys).values(&values).values_validity(&bitmap).outputs(&[GroupOutput::ValueCounts]);
+    assert_eq!(nullable.await.unwrap().value_counts.unwrap(), [1, 0]);
     assert_eq!(client.unique(&keys).descending().await.unwrap(), [1, 3]);
     assert_eq!(asked(), (GroupInput::Unspecified, SortOrder::Descending, false));
     assert_eq!(client.run_length_encode(&keys).await.unwrap(), (vec![1, 3], vec![1, 2]));

@@ -51,6 +51,8 @@ export enum GroupOutput {
   GROUP_OUTPUT_MINIMA = 5,
   /** GROUP_OUTPUT_MAXIMA - The greatest value of each group. A group with a NaN has a NaN. Otherwise as GROUP_OUTPUT_MINIMA. */
   GROUP_OUTPUT_MAXIMA = 6,
+  /** GROUP_OUTPUT_VALUE_COUNTS - The number of each group's values that are not null. INT64. */
+  GROUP_OUTPUT_VALUE_COUNTS = 7,
 }
 
 /**
@@ -70,8 +72,8 @@ export interface GroupRequest {
     | Array
     | undefined;
   /**
-   * One number for each key, for the sums, minima and maxima: INT8 to FLOAT64. Required with these results, and not
-   * allowed without.
+   * One number for each key, for the sums, minima, maxima and value counts: INT8 to FLOAT64. Required with these
+   * results, and not allowed without.
    */
   values?:
     | Array
@@ -109,6 +111,19 @@ export interface GroupRequest {
   maximaDestination:
     | Destination
     | undefined;
+  /**
+   * Set if values may be null. UINT8, the bitmap of `values`, as KeyColumn.validity. Not allowed without `values`. Null
+   * values take no part in any result. A group that has no other values has a value count of 0, a sum of 0 (-0.0 if it
+   * is a FLOAT64), the greatest number of the type as its minimum and the least one as its maximum; for floats, NaN and
+   * -infinity. Default: no value is null.
+   */
+  valuesValidity?:
+    | Array
+    | undefined;
+  /** The destination of the value counts. Default: inline. */
+  valueCountsDestination:
+    | Destination
+    | undefined;
   /** Options of the request. */
   options: RequestOptions | undefined;
 }
@@ -139,6 +154,10 @@ export interface GroupResponse {
   maxima?:
     | Array
     | undefined;
+  /** The number of each group's values that are not null. INT64. */
+  valueCounts?:
+    | Array
+    | undefined;
   /** Time and memory that the request took. */
   stats: RequestStats | undefined;
 }
@@ -156,6 +175,8 @@ function createBaseGroupRequest(): GroupRequest {
     sumsDestination: undefined,
     minimaDestination: undefined,
     maximaDestination: undefined,
+    valuesValidity: undefined,
+    valueCountsDestination: undefined,
     options: undefined,
   };
 }
@@ -198,6 +219,12 @@ export const GroupRequest: MessageFns<GroupRequest> = {
     }
     if (message.maximaDestination !== undefined) {
       Destination.encode(message.maximaDestination, writer.uint32(90).fork()).join();
+    }
+    if (message.valuesValidity !== undefined) {
+      Array.encode(message.valuesValidity, writer.uint32(106).fork()).join();
+    }
+    if (message.valueCountsDestination !== undefined) {
+      Destination.encode(message.valueCountsDestination, writer.uint32(114).fork()).join();
     }
     if (message.options !== undefined) {
       RequestOptions.encode(message.options, writer.uint32(98).fork()).join();
@@ -316,6 +343,22 @@ export const GroupRequest: MessageFns<GroupRequest> = {
             message.maximaDestination = Destination.decode(reader, reader.uint32());
             continue;
           }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.valuesValidity = Array.decode(reader, reader.uint32());
+            continue;
+          }
+          case 14: {
+            if (tag !== 114) {
+              break;
+            }
+
+            message.valueCountsDestination = Destination.decode(reader, reader.uint32());
+            continue;
+          }
           case 12: {
             if (tag !== 98) {
               break;
@@ -366,6 +409,13 @@ export const GroupRequest: MessageFns<GroupRequest> = {
     message.maximaDestination = (object.maximaDestination !== undefined && object.maximaDestination !== null)
       ? Destination.fromPartial(object.maximaDestination)
       : undefined;
+    message.valuesValidity = (object.valuesValidity !== undefined && object.valuesValidity !== null)
+      ? Array.fromPartial(object.valuesValidity)
+      : undefined;
+    message.valueCountsDestination =
+      (object.valueCountsDestination !== undefined && object.valueCountsDestination !== null)
+        ? Destination.fromPartial(object.valueCountsDestination)
+        : undefined;
     message.options = (object.options !== undefined && object.options !== null)
       ? RequestOptions.fromPartial(object.options)
       : undefined;
@@ -381,6 +431,7 @@ function createBaseGroupResponse(): GroupResponse {
     sums: undefined,
     minima: undefined,
     maxima: undefined,
+    valueCounts: undefined,
     stats: undefined,
   };
 }
@@ -404,6 +455,9 @@ export const GroupResponse: MessageFns<GroupResponse> = {
     }
     if (message.maxima !== undefined) {
       Array.encode(message.maxima, writer.uint32(50).fork()).join();
+    }
+    if (message.valueCounts !== undefined) {
+      Array.encode(message.valueCounts, writer.uint32(66).fork()).join();
     }
     if (message.stats !== undefined) {
       RequestStats.encode(message.stats, writer.uint32(58).fork()).join();
@@ -472,6 +526,14 @@ export const GroupResponse: MessageFns<GroupResponse> = {
             message.maxima = Array.decode(reader, reader.uint32());
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.valueCounts = Array.decode(reader, reader.uint32());
+            continue;
+          }
           case 7: {
             if (tag !== 58) {
               break;
@@ -510,6 +572,9 @@ export const GroupResponse: MessageFns<GroupResponse> = {
       : undefined;
     message.maxima = (object.maxima !== undefined && object.maxima !== null)
       ? Array.fromPartial(object.maxima)
+      : undefined;
+    message.valueCounts = (object.valueCounts !== undefined && object.valueCounts !== null)
+      ? Array.fromPartial(object.valueCounts)
       : undefined;
     message.stats = (object.stats !== undefined && object.stats !== null)
       ? RequestStats.fromPartial(object.stats)

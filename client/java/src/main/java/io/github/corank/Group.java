@@ -22,6 +22,7 @@ import java.util.function.Function;
 public final class Group extends Operator<GroupResult> {
   private final Input keys;
   private Input values;
+  private Input valuesValidity;
   private GroupInput input = GroupInput.GROUP_INPUT_UNSORTED;
   private SortOrder order = SortOrder.SORT_ORDER_UNSPECIFIED;
   private Set<GroupOutput> outputs = EnumSet.of(GroupOutput.KEYS, GroupOutput.COUNTS);
@@ -35,9 +36,19 @@ public final class Group extends Operator<GroupResult> {
     return new Group(keys);
   }
 
-  /** Reduces values: one number for each key. Only with sums, minima or maxima. */
+  /** Reduces values: one number for each key. Only with sums, minima, maxima or value counts. */
   public Group values(Input values) {
     this.values = Objects.requireNonNull(values, "values");
+    return this;
+  }
+
+  /**
+   * Says which values are null. They take no part in any result.
+   *
+   * @param validity as {@link Column#validity} takes it; see {@link Column#packValidity}
+   */
+  public Group valuesValidity(Input validity) {
+    valuesValidity = Objects.requireNonNull(validity, "validity");
     return this;
   }
 
@@ -73,6 +84,9 @@ public final class Group extends Operator<GroupResult> {
     task.input("keys", keys, request.getKeysBuilder());
     if (values != null) {
       task.input("values", values, request.getValuesBuilder());
+    }
+    if (valuesValidity != null) {
+      task.input("values_validity", valuesValidity, request.getValuesValidityBuilder());
     }
     for (GroupOutput output : outputs) {
       if (values == null && output.needsValues()) {
@@ -129,6 +143,13 @@ public final class Group extends Operator<GroupResult> {
               request.getMaximaDestinationBuilder(),
               values.type(),
               GroupResponse::getMaxima);
+      case VALUE_COUNTS ->
+          add(
+              task,
+              output,
+              request.getValueCountsDestinationBuilder(),
+              ElementType.INT64,
+              GroupResponse::getValueCounts);
     }
   }
 
@@ -148,6 +169,6 @@ public final class Group extends Operator<GroupResult> {
     Elements[] all = new Elements[GroupOutput.values().length];
     Iterator<Elements> next = made.iterator();
     outputs.forEach(output -> all[output.ordinal()] = next.next());
-    return new GroupResult(all[0], all[1], all[2], all[3], all[4], all[5]);
+    return new GroupResult(all[0], all[1], all[2], all[3], all[4], all[5], all[6]);
   }
 }

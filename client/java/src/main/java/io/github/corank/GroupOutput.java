@@ -13,7 +13,9 @@ public enum GroupOutput {
   /** The least value of each group. A NaN is greater than every number. */
   MINIMA,
   /** The greatest value of each group. */
-  MAXIMA;
+  MAXIMA,
+  /** How many values of each group are not null; INT64. */
+  VALUE_COUNTS;
 
   io.github.corank.v1.GroupOutput wire() {
     return io.github.corank.v1.GroupOutput.forNumber(ordinal() + 1);

@@ -10,6 +10,8 @@ package io.github.corank;
  * @param sums of the values; INT64, UINT64 or FLOAT64, as they are signed, unsigned or floats
  * @param minima the least value of each group
  * @param maxima the greatest value of each group
+ * @param valueCounts how many values of each group are not null; INT64. Where it is 0, the sum is 0
+ *     and the minimum and maximum mean nothing
  */
 public record GroupResult(
     Elements keys,
@@ -17,4 +19,5 @@ public record GroupResult(
     Elements firsts,
     Elements sums,
     Elements minima,
-    Elements maxima) {}
+    Elements maxima,
+    Elements valueCounts) {}

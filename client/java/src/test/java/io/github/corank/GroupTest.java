@@ -68,6 +68,8 @@ class GroupTest {
             made.setFirsts(array(Elements.of(ElementType.UINT32, new int[] {1, 0})));
         case GROUP_OUTPUT_SUMS -> made.setSums(array(Elements.of(new double[] {0.5, 2.5})));
         case GROUP_OUTPUT_MINIMA -> made.setMinima(array(Elements.of(new float[] {0.5f, 1})));
+        case GROUP_OUTPUT_VALUE_COUNTS ->
+            made.setValueCounts(array(Elements.of(new long[] {1, 0})));
         default -> made.setMaxima(array(Elements.of(new float[] {0.5f, 1.5f})));
       }
     }
@@ -93,7 +95,16 @@ class GroupTest {
       assertArrayEquals(new long[] {1, 0}, reduced.firsts().positions());
       assertNull(reduced.keys());
       client.run(Group.of(KEYS).runs());
+      GroupResult nullable =
+          client.run(
+              Group.of(KEYS)
+                  .values(VALUES)
+                  .valuesValidity(Column.packValidity(false, true, false))
+                  .outputs(GroupOutput.VALUE_COUNTS));
+      assertArrayEquals(new long[] {1, 0}, nullable.valueCounts().longArray());
     }
+    assertEquals(
+        ByteString.copyFrom(new byte[] {2}), seen.get(3).getValuesValidity().getInlineData());
     assertEquals(SortOrder.SORT_ORDER_UNSPECIFIED, seen.get(0).getOrder());
     assertFalse(seen.get(0).hasValues());
     assertEquals(GroupInput.GROUP_INPUT_SORTED, seen.get(1).getInput());

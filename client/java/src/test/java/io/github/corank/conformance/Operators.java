@@ -325,10 +325,13 @@ final class Operators {
   }
 
   private Made group() {
-    expect("keys", "values", "input", "order", "outputs");
+    expect("keys", "values", "values_validity", "input", "order", "outputs");
     Group made = Group.of(input("keys"));
     if (given.has("values")) {
       made.values(input("values"));
+    }
+    if (given.has("values_validity")) {
+      made.valuesValidity(input("values_validity"));
     }
     switch (text("input", "unsorted")) {
       case "sorted" -> made.sorted();
@@ -499,6 +502,7 @@ final class Operators {
       add(made, "sums", group.sums(), digest);
       add(made, "minima", group.minima(), digest);
       add(made, "maxima", group.maxima(), digest);
+      add(made, "value_counts", group.valueCounts(), digest);
     } else if (result instanceof CombineSetsResult sets) {
       add(made, "keys", sets.keys(), digest);
       add(made, "values", sets.values(), digest);
