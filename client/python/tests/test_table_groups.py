@@ -176,6 +176,33 @@ def test_groups_of_pyarrow_are_those_of_pyarrow(any_client: corank.Client, type_
         assert found[name].to_pylist() == theirs[name].to_pylist(), name
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_nulls_of_numbers_are_what_each_library_makes_of_them(any_client: corank.Client, seed: int) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    rng = np.random.default_rng(7000 + seed)
+    type_ = [pa.int64(), pa.uint16(), pa.float64(), pa.float32(), pa.int8()][seed % 5]
+    mask = rng.random(90) < float(rng.choice([0.1, 0.5, 0.95]))
+    values = pa.array(rng.integers(0 if seed % 5 == 1 else -50, 50, 90), mask=mask).cast(type_)
+    # The keys of pandas and of Arrow may be null, too: these rows are left out, or they are a group.
+    keys = pa.array(rng.integers(0, 12, 90), mask=rng.random(90) < (0 if seed % 2 else 0.1))
+    table = pa.table({"k": keys, "v": values})
+    functions = [str(each) for each in rng.permutation(["sum", "mean", "min", "max", "count"])[: 1 + seed % 5]]
+    asked = {each: ("v", each) for each in functions}
+    stats: list[corank.Stats] = []
+    for frame in (table.to_pandas(), table.to_pandas(types_mapper={pa.int64(): pandas.Int64Dtype()}.get)):
+        mine = any_client.group_by(frame, "k", on_stats=stats.append).agg(**asked)
+        pandas.testing.assert_frame_equal(mine, frame.groupby("k", as_index=False).agg(**asked), check_dtype=False)
+    assert [each.operator for each in stats] == ["Group"] * 2  # rows with a null key are left out
+    of_polars = polars.from_arrow(table)
+    wanted = of_polars.group_by("k").agg(getattr(polars.col("v"), each)().alias(each) for each in functions).sort("k")
+    found = any_client.group_by(of_polars, "k").agg(**asked)
+    polars.testing.assert_frame_equal(found, wanted, check_dtypes=False)
+    in_arrow = table.group_by("k", use_threads=False).aggregate([("v", each) for each in functions]).sort_by("k")
+    in_arrow_mine = any_client.group_by(table, "k").agg(**asked)
+    for each in functions:
+        assert in_arrow_mine[each].to_pylist() == in_arrow[f"v_{each}"].to_pylist(), each
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_nans_are_values_where_the_library_takes_them_for_values(any_client: corank.Client, seed: int) -> None:
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
@@ -212,7 +239,7 @@ def test_one_number_and_one_column_go_by_the_group_operator(any_client: corank.C
     }
     assert groups.agg(sum=("w", "sum")).to_pydict() == {"k": [1, 2], "sum": [None, 4.0]}
     assert groups.agg(low=("s", "min")).to_pydict() == {"k": [1, 2], "low": ["b", "a"]}
-    assert [each.operator for each in stats][:2] == ["Group", "Sort"]
+    assert [each.operator for each in stats][:3] == ["Group", "Group", "Sort"]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -220,7 +247,9 @@ def test_the_server_reduces_as_this_process_does(any_client: corank.Client, seed
     rng = np.random.default_rng(6000 + seed)
     types = [pa.int8(), pa.int64(), pa.uint8(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64()]
     nullable = ["Int8", "Int64", "UInt8", "UInt32", "UInt64", "Float32", "Float64"]
-    numbers = pa.array(rng.integers(0, 100, 80)).cast(types[seed % 7])
+    numbers = pa.array(rng.integers(0, 100, 80), mask=rng.random(80) < (0, 0.3, 0.9)[seed // 7 % 3]).cast(
+        types[seed % 7]
+    )
     keys = column(rng, [pa.int64(), pa.uint16(), pa.float64(), pa.timestamp("us")][seed % 4], 80, False)
     table = pa.table({"k": keys, "v": numbers})
     functions = [str(each) for each in rng.permutation(["sum", "mean", "min", "max", "count"])[: 1 + seed % 3]]
@@ -255,13 +284,13 @@ def test_which_groups_the_server_reduces() -> None:
         (key, [], ["count"], False, True),
         (key, [ints], ["sum", "min", "max", "mean", "count"], True, True),
         (key, [floats], ["sum", "mean"], False, True),
-        (key, [floats], ["sum", "mean"], True, False),
-        (key, [floats], ["count"], True, False),
+        (key, [floats], ["sum", "mean", "min"], True, True),
+        (key, [floats], ["count"], True, True),
         (None, [ints], ["sum"], False, False),
         (key, [ints, floats], ["sum"], False, False),
         (key, [ints], ["first"], False, False),
         (key, [floats], ["max"], False, False),
-        (key, [holed], ["sum"], False, False),
+        (key, [holed], ["sum", "mean", "min", "max", "count"], False, True),
         (key, [texts], ["min"], False, False),
     ]:
         assert goes_to_group(keys, values, functions, nan_is_null) is wanted, (values, functions)

@@ -300,6 +300,8 @@ class _Pandas(Library):
         if name is None:
             return made
         dtype = table[name].dtype
+        if exact and array.null_count and hasattr(dtype, "__from_arrow__"):
+            return pandas.Series(dtype.__from_arrow__(array))  # without a way through floats
         if exact:
             return made.astype(dtype)
         if isinstance(dtype, pandas.ArrowDtype):

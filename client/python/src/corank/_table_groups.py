@@ -13,8 +13,19 @@ from corank._arrow_rows import take_rows
 from corank._elements import flag
 from corank._errors import InvalidArgument
 from corank._frames import Rows, check_columns, key_table, library_of
-from corank._group_sums import RowGroups, mean_type, means, numbers_by_group, sum_type, sums, sums_fit, value_counts
-from corank._key_digits import Order, check_type, direct_keys, held_type, is_number, numbers_of, one_array
+from corank._group_sums import (
+    RowGroups,
+    mean_type,
+    means,
+    numbers_by_group,
+    quotients,
+    sum_type,
+    sums,
+    sums_fit,
+    value_counts,
+)
+from corank._key_digits import Order, check_type, direct_keys, filled, held_type, is_number, numbers_of, one_array
+from corank._results import Groups
 from corank._table_joins import null_rows
 from corank._table_order import sort_groups
 from corank._table_sorts import names_of, order_by
@@ -66,8 +77,8 @@ def reductions(given: Sequence[Any], named: dict[str, Any]) -> list[Reduction]:
 def goes_to_group(keys: Any, values: Sequence[Any], functions: Sequence[str], nan_is_null: bool) -> bool:
     """Whether the server's Group does all of it in one call, with the values beside the keys.
 
-    It takes one number without nulls as the key and reduces one array of numbers without nulls. A second array would
-    have it sort the keys again.
+    It takes one number without nulls as the key and reduces one array of numbers. A second array would have it sort
+    the keys again.
 
     Args:
         keys: the only key as an array for the server; None: there is no such array.
@@ -81,15 +92,14 @@ def goes_to_group(keys: Any, values: Sequence[Any], functions: Sequence[str], na
         return True
     (column,) = values
     type_ = column.type
-    if column.null_count or not (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
+    if not (pa.types.is_integer(type_) or pa.types.is_floating(type_)):
         return False
     if "mean" in functions and pa.types.is_integer(type_) and not sums_fit(column):
         return False  # the server refuses sums of more than 64 bits, and means are exact here
-    if not pa.types.is_floating(type_):
+    if nan_is_null or not pa.types.is_floating(type_) or not ("min" in functions or "max" in functions):
         return True
-    # The server takes NaN for a value, and for the greatest one.
-    skips_nan = nan_is_null or "min" in functions or "max" in functions
-    return not (skips_nan and bool(np.isnan(numbers_of(one_array(column))).any()))
+    # The server takes NaN for the greatest value.
+    return not bool(np.isnan(numbers_of(filled(one_array(column)))).any())
 
 
 class TableGroups(Generic[T]):
@@ -155,8 +165,7 @@ class TableGroups(Generic[T]):
         for each in asked:
             if each.column is not None:
                 check_function(each, columns[each.column].type)
-        found = self._by_group(keys, columns, asked) if rows is None else None
-        firsts, made = found or self._by_sort(keys, columns, asked, rows)
+        firsts, made = self._by_group(keys, columns, asked, rows) or self._by_sort(keys, columns, asked, rows)
         out = {name: self._library.pick(self._table, name, firsts) for name in self._names}
         out.update((each.out, column) for each, column in zip(asked, made))
         return cast(T, self._library.build(out))
@@ -178,8 +187,10 @@ class TableGroups(Generic[T]):
         is_null = null_rows(self._keys, self._order) if self._drops else None
         return None if is_null is None else np.flatnonzero(~is_null)
 
-    def _by_group(self, keys: Any, columns: dict[Any, Any], asked: Sequence[Reduction]) -> Any:
-        """The first rows and the results by the server's Group; None: it cannot."""
+    def _by_group(
+        self, keys: Any, columns: dict[Any, Any], asked: Sequence[Reduction], rows: Rows | None
+    ) -> tuple[Rows, list[Any]] | None:
+        """The first rows and the results by the server's Group; None: it cannot. `keys` are of `rows`, or of all."""
         order, functions = self._order, [each.function for each in asked]
         direct = None
         if len(order.keys) == 1:
@@ -187,25 +198,46 @@ class TableGroups(Generic[T]):
         nan_is_null = self._library.nan == "null"
         if not goes_to_group(direct, list(columns.values()), functions, nan_is_null) or keys.num_rows == 0:
             return None
-        values = [numbers_of(one_array(column)) for column in columns.values()]
         results = ["firsts", *dict.fromkeys(_OF_SERVER[each] for each in functions)]
+        validity: Any = None
+        values: Any = None
+        for column in columns.values():  # there is at most one
+            array = one_array(column if rows is None else column.take(pa.array(rows)))
+            is_null = np.asarray(array.is_null(nan_is_null=nan_is_null and pa.types.is_floating(array.type)))
+            if is_null.any():
+                validity = np.packbits(~is_null, bitorder="little")
+                results.append("value_counts")
+            if any(each in ("sums", "minima", "maxima", "value_counts") for each in results):
+                values = numbers_of(filled(array))
         if "sums" in results and "counts" not in results:
             results.append("counts")
-        of_values = any(each in ("sums", "minima", "maxima") for each in results)
         found = self._client.group(
             cast(Any, direct),
-            values=values[0] if of_values else None,
+            values=values,
+            values_validity=validity,
             results=cast(Any, results),
             descending=order.descending[0],
         )
-        made = []
-        for each in asked:
-            array: Any = getattr(found, _OF_SERVER[each.function])
-            if each.function == "mean":
-                array = array / found.counts
-            is_exact = each.function in ("min", "max")
-            made.append(self._library.column(pa.array(array), self._table, each.column, is_exact))
-        return found.firsts, made
+        counts = found.counts if validity is None else found.value_counts  # of values
+        made = [self._found(found, counts, each, columns) for each in asked]
+        return found.firsts if rows is None else rows[found.firsts], made
+
+    def _found(self, found: Groups, counts: Any, asked: Reduction, columns: dict[Any, Any]) -> Any:
+        """A column of the result, of the server's groups and the number of values in each."""
+        if asked.column is None:
+            return self._library.column(pa.array(found.counts), self._table, None, False)
+        if asked.function == "count":
+            return self._library.column(pa.array(counts), self._table, asked.column, False)
+        is_exact = asked.function in ("min", "max")
+        array: Any = getattr(found, _OF_SERVER[asked.function])
+        empty = None if found.value_counts is None else counts == 0
+        if asked.function == "mean":
+            array = quotients(array, counts, columns[asked.column].type)
+        elif empty is None or (asked.function == "sum" and self._library.sums_nothing):
+            array = pa.array(array if empty is None else np.where(empty, array.dtype.type(0), array))
+        else:
+            array = pa.array(array, mask=empty)
+        return self._library.column(array, self._table, asked.column, is_exact)
 
     def _by_sort(
         self, keys: Any, columns: dict[Any, Any], asked: Sequence[Reduction], rows: Rows | None
