@@ -403,7 +403,7 @@ def search_columns(draw: Draw) -> Operation:
 
 
 def sort_columns(draw: Draw) -> Operation:
-    """Sort by columns of numbers, byte strings of one width, and strings, some of them with nulls."""
+    """Sort by columns of numbers, byte strings of one width, and strings, some of them with nulls; or of segments."""
     rows = min(30_000, draw.count(8))
     request = o.SortRequest(algorithm=_algorithm(draw, rows))
     operation = Operation("sort", request)
@@ -432,12 +432,18 @@ def sort_columns(draw: Draw) -> Operation:
     if has_runs:
         request.algorithm = o.SORT_ALGORITHM_AUTO
         operation.add("run_offsets", integers([0, *falls, rows]))
+    has_segments = not has_runs and draw.chance(0.25)
+    if has_segments:
+        offsets = draw.cuts(rows, int(draw.one((1, 2, 3, 100, 2047))))
+        operation.add("segment_offsets", integers(offsets))
+        segments = np.searchsorted(offsets, np.arange(rows), "right")
+        order = order[np.argsort(segments[order], kind="stable")]
     options: dict[str, Any] = {"descending": descendings, "algorithm": _ALGORITHMS[request.algorithm]}
-    if draw.chance(0.3):
+    if not has_segments and draw.chance(0.3):
         request.limit = int(draw.one((0, 1, rows // 2, rows + 1)))
         options["limit"] = request.limit
         order = order[: request.limit]
-    mode = int(draw.rng.integers(0, 4 if "limit" in options else 5))
+    mode = int(draw.rng.integers(0, 4 if has_segments or "limit" in options else 5))
     request.output = _OUTPUTS[mode]
     for at, column in enumerate(columns if mode not in (2, 4) else []):
         path = f"key_columns[{at}]"
@@ -457,7 +463,7 @@ def sort_columns(draw: Draw) -> Operation:
         values, where = draw.some_records(rows)
         operation.add("values", values, where)
         operation.answer("values", "values_destination", Elements(values.type, values.data[order]))
-    if has_runs or any(mask is not None for mask in masks):
+    if has_runs or has_segments or any(mask is not None for mask in masks):
         return operation
     if mode == 3 or any(column.type == _NUMBERS["bfloat16"] for column in columns if not isinstance(column, list)):
         return operation

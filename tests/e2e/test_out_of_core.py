@@ -208,6 +208,30 @@ def test_columns_of_strings(small_server: LocalServer, small: corank.Client, way
 
 
 @by_every_way
+@pytest.mark.parametrize("segments", [2, 100_000])
+def test_columns_in_segments(small_server: LocalServer, small: corank.Client, way: Way, segments: int) -> None:
+    """Long segments, and many short or empty ones, of strings and numbers, of which some are null."""
+    rows = 600_000
+    rng = np.random.default_rng(20)
+    texts: Keys = rng.integers(0, 50, rows)
+    numbers: Keys = rng.integers(-9, 9, rows, dtype=np.int32)
+    nulls: Keys = rng.integers(0, 5, rows) == 0
+    offsets = np.sort([0, *rng.integers(0, rows, segments - 1), rows])
+    order = np.lexsort((np.where(nulls, 100, -numbers), texts, np.repeat(np.arange(segments), np.diff(offsets))))
+    columns: list[Any] = [[f"{text:02} and more".encode() for text in texts], corank.Nullable(numbers, nulls)]
+    options: dict[str, Any] = {"descending": [False, True], "segments": offsets}
+    (got, moved), stats = run(way, small.sort_columns, columns, values=np.arange(rows), **options)
+    np.testing.assert_array_equal(moved, order)
+    assert got[0] == [columns[0][row] for row in order]
+    np.testing.assert_array_equal(got[1].mask, nulls[order])
+    indices, again = run(way, small.argsort_columns, columns, **options)
+    np.testing.assert_array_equal(indices, order)
+    for each in (stats, again):
+        is_out = in_pieces(small_server, way)
+        assert (each.out_of_core, each.runs > 0) == (is_out, is_out)
+
+
+@by_every_way
 @pytest.mark.parametrize("runs", [2, 30])
 def test_columns_in_runs(small_server: LocalServer, small: corank.Client, way: Way, runs: int) -> None:
     """Tables that are sorted already, with strings and nulls, one behind the other.

@@ -31,6 +31,8 @@ def _sort(request: Any) -> Any:
         order = fake_columns.argsort(request.key_columns)
         if request.output != operators_pb2.SORT_OUTPUT_INDICES:
             raise Refused("output", "the double gives the order of columns only")
+        if request.HasField("segment_offsets"):
+            raise Refused("segment_offsets", "the double sorts columns as a whole only")
         order = order[: request.limit] if request.HasField("limit") else order
         return operators_pb2.SortResponse(indices=indices(order), stats=STATS)
     keys = read("keys", request.keys)
