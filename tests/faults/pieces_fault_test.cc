@@ -189,7 +189,14 @@ std::vector<Work> ColumnWork() {
              *plan.mutable_operations(0)->mutable_sort()->mutable_segment_offsets() = Int64s({0, 0, kCount});
              return RunStream(world, plan, {{0, 4, AsBytes(Uniform(kCount, 1))}}, context);
            },
-           true}};
+           true},
+          {"shared column sort of a segment",
+           [](World& world, grpc::ClientContext* context) {
+             v1::SortRequest request = SharedColumnSort();
+             *request.mutable_segment_offsets() = Int64s({0, 0, kCount});
+             return RunShared(world, request, context);
+           },
+           true, kCall}};
 }
 
 std::vector<Work> WorkInPieces(int64_t max_device_bytes) {
