@@ -100,6 +100,8 @@ class Server {
     ArrayStore::Options arrays;
     StreamOptions streams;
     Canary::Options canary;
+    /// MemoryEnvironment::most_time.
+    std::chrono::nanoseconds memory_call_time = std::chrono::minutes(5);
     /// A request that takes at least this long is logged; 0: none is.
     std::chrono::nanoseconds slow_request{0};
     /// Shown by GetServerInfo; the server replaces a 0 or "auto" that it derives by the value in force.

@@ -139,11 +139,11 @@ class InferenceServiceImpl final : public InferenceService {
         });
     Answer<inference::SystemSharedMemoryRegisterRequest>(
         methods, "SystemSharedMemoryRegister", "register_shared_memory",
-        [this](const Caller& caller,
-               const auto& message) -> absl::StatusOr<inference::SystemSharedMemoryRegisterResponse> {
+        [this](const Caller& caller, const auto& message,
+               const RegionRegistry::Wanted& wanted) -> absl::StatusOr<inference::SystemSharedMemoryRegisterResponse> {
           CORANK_RETURN_IF_ERROR(CheckSharedMemory(caller));
           CORANK_RETURN_IF_ERROR(memory_.gate->Check());
-          return RegisterRegion(memory_.places.regions, caller.tenant, message);
+          return RegisterRegion(memory_.places.regions, caller.tenant, message, wanted);
         });
     Answer<inference::SystemSharedMemoryUnregisterRequest>(
         methods, "SystemSharedMemoryUnregister", "unregister_region",
@@ -162,11 +162,11 @@ class InferenceServiceImpl final : public InferenceService {
         });
     Answer<inference::CudaSharedMemoryRegisterRequest>(
         methods, "CudaSharedMemoryRegister", "register_cuda_ipc",
-        [this](const Caller& caller,
-               const auto& message) -> absl::StatusOr<inference::CudaSharedMemoryRegisterResponse> {
+        [this](const Caller& caller, const auto& message,
+               const RegionRegistry::Wanted& wanted) -> absl::StatusOr<inference::CudaSharedMemoryRegisterResponse> {
           CORANK_RETURN_IF_ERROR(CheckCudaIpc(caller));
           CORANK_RETURN_IF_ERROR(memory_.gate->Check());
-          return RegisterRegion(memory_.places.regions, caller.tenant, info_, message);
+          return RegisterRegion(memory_.places.regions, caller.tenant, info_, message, wanted);
         });
     Answer<inference::CudaSharedMemoryUnregisterRequest>(
         methods, "CudaSharedMemoryUnregister", "unregister_region",

@@ -30,19 +30,20 @@ absl::StatusOr<std::vector<RegionFacts>> Named(const RegionRegistry* regions, co
 }  // namespace
 
 absl::StatusOr<inference::SystemSharedMemoryRegisterResponse> RegisterRegion(
-    RegionRegistry* regions, const std::string& tenant, const inference::SystemSharedMemoryRegisterRequest& request) {
+    RegionRegistry* regions, const std::string& tenant, const inference::SystemSharedMemoryRegisterRequest& request,
+    const RegionRegistry::Wanted& wanted) {
   v1::RegisterSharedMemoryRequest registered;
   registered.set_name(request.name());
   registered.set_key(request.key());
   registered.set_offset_bytes(Signed(request.offset()));
   registered.set_size_bytes(Signed(request.byte_size()));
-  CORANK_RETURN_IF_ERROR(regions->Register(tenant, registered).status());
+  CORANK_RETURN_IF_ERROR(regions->Register(tenant, registered, wanted).status());
   return inference::SystemSharedMemoryRegisterResponse();
 }
 
 absl::StatusOr<inference::CudaSharedMemoryRegisterResponse> RegisterRegion(
     RegionRegistry* regions, const std::string& tenant, const v1::GetServerInfoResponse& info,
-    const inference::CudaSharedMemoryRegisterRequest& request) {
+    const inference::CudaSharedMemoryRegisterRequest& request, const RegionRegistry::Wanted& wanted) {
   v1::RegisterCudaIpcRequest registered;
   registered.set_name(request.name());
   registered.set_handle(request.raw_handle());
@@ -50,7 +51,7 @@ absl::StatusOr<inference::CudaSharedMemoryRegisterResponse> RegisterRegion(
   for (const v1::Device& device : info.devices()) {
     if (device.ordinal() == request.device_id()) registered.set_device_uuid(device.uuid());
   }
-  CORANK_RETURN_IF_ERROR(regions->Register(tenant, registered).status());
+  CORANK_RETURN_IF_ERROR(regions->Register(tenant, registered, wanted).status());
   return inference::CudaSharedMemoryRegisterResponse();
 }
 

@@ -17,10 +17,11 @@ namespace corank {
 // Each answers one call for a tenant, with the registry's errors. `info` names the devices.
 
 absl::StatusOr<inference::SystemSharedMemoryRegisterResponse> RegisterRegion(
-    RegionRegistry* regions, const std::string& tenant, const inference::SystemSharedMemoryRegisterRequest& request);
+    RegionRegistry* regions, const std::string& tenant, const inference::SystemSharedMemoryRegisterRequest& request,
+    const RegionRegistry::Wanted& wanted);
 absl::StatusOr<inference::CudaSharedMemoryRegisterResponse> RegisterRegion(
     RegionRegistry* regions, const std::string& tenant, const v1::GetServerInfoResponse& info,
-    const inference::CudaSharedMemoryRegisterRequest& request);
+    const inference::CudaSharedMemoryRegisterRequest& request, const RegionRegistry::Wanted& wanted);
 
 /// NOT_FOUND if a region is named that does not exist.
 absl::StatusOr<inference::SystemSharedMemoryStatusResponse> DescribeRegions(

@@ -262,7 +262,8 @@ RegionRegistry::RegionRegistry(Options options, const DeviceSet* devices, const 
     : options_(std::move(options)), devices_(devices), clock_(clock) {}
 
 absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
-                                                    const v1::RegisterSharedMemoryRequest& request) {
+                                                    const v1::RegisterSharedMemoryRequest& request,
+                                                    const Wanted& wanted) {
   if (options_.shared_memory_prefixes.empty()) {
     return Error(v1::ERROR_REASON_PLACE_DISABLED, "shared memory is switched off on this server (--shared-memory)");
   }
@@ -273,11 +274,11 @@ absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
   const OwnedName key(owner, request.name());
   const absl::StatusOr<uint64_t> serial = Reserve(key, request.lease_id());
   if (!serial.ok()) return serial.status();
-  return Publish(key, *serial, MapSharedMemory(request, &devices_->host()));
+  return Publish(key, *serial, MapSharedMemory(request, &devices_->host()), wanted);
 }
 
-absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
-                                                    const v1::RegisterCudaIpcRequest& request) {
+absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner, const v1::RegisterCudaIpcRequest& request,
+                                                    const Wanted& wanted) {
   if (!options_.cuda_ipc) {
     return Error(v1::ERROR_REASON_PLACE_DISABLED, "CUDA IPC is switched off on this server (--cuda-ipc)");
   }
@@ -295,9 +296,9 @@ absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
   absl::StatusOr<std::unique_ptr<EngineMemory>> memory =
       devices_->engine(device).OpenIpc(request.handle(), request.offset_bytes(), request.size_bytes());
   if (memory.ok()) {
-    return Publish(key, *serial, std::make_shared<IpcRegion>(request.name(), device, *std::move(memory)));
+    return Publish(key, *serial, std::make_shared<IpcRegion>(request.name(), device, *std::move(memory)), wanted);
   }
-  return Publish(key, *serial, IpcError(memory.status()));
+  return Publish(key, *serial, IpcError(memory.status()), wanted);
 }
 
 absl::StatusOr<uint64_t> RegionRegistry::Reserve(const OwnedName& key, const std::string& lease_id) {
@@ -328,12 +329,18 @@ absl::StatusOr<uint64_t> RegionRegistry::Reserve(const OwnedName& key, const std
 }
 
 absl::StatusOr<v1::Region> RegionRegistry::Publish(const OwnedName& key, uint64_t serial,
-                                                   absl::StatusOr<std::shared_ptr<MemoryRegion>> region) {
+                                                   absl::StatusOr<std::shared_ptr<MemoryRegion>> region,
+                                                   const Wanted& wanted) {
+  std::shared_ptr<MemoryRegion> unwanted;  // unmapped without the lock
   absl::MutexLock lock(&mutex_);
   const auto entry = regions_.find(key);
   // During the mapping the lease may have ended, and another region may have taken the name.
   if (entry == regions_.end() || entry->second.serial != serial) {
     return region.ok() ? NoSuchLease() : region.status();
+  }
+  if (region.ok() && wanted != nullptr && !wanted()) {
+    unwanted = *std::move(region);
+    region = CallerCancelled();
   }
   if (!region.ok()) {
     regions_.erase(entry);

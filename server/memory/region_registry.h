@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -87,8 +88,13 @@ class RegionRegistry {
 
   const Options& options() const { return options_; }
 
-  absl::StatusOr<v1::Region> Register(absl::string_view owner, const v1::RegisterSharedMemoryRequest& request);
-  absl::StatusOr<v1::Region> Register(absl::string_view owner, const v1::RegisterCudaIpcRequest& request);
+  /// Whether a caller still wants its region. Mapping and pinning take as long as the system and the driver do.
+  using Wanted = std::function<bool()>;
+  /// `wanted`: null: always. A region that is not wanted any more when it is mapped goes, and its name with it.
+  absl::StatusOr<v1::Region> Register(absl::string_view owner, const v1::RegisterSharedMemoryRequest& request,
+                                      const Wanted& wanted = nullptr);
+  absl::StatusOr<v1::Region> Register(absl::string_view owner, const v1::RegisterCudaIpcRequest& request,
+                                      const Wanted& wanted = nullptr);
   v1::ListRegionsResponse List(absl::string_view owner, const Page& page = {});
   /// All regions of one kind, with what their registration said.
   std::vector<RegionFacts> Facts(absl::string_view owner, v1::RegionKind kind) const;
@@ -127,7 +133,7 @@ class RegionRegistry {
   // Reserves the name. Returns the serial number of the entry, by which Publish recognizes it.
   absl::StatusOr<uint64_t> Reserve(const OwnedName& key, const std::string& lease_id);
   absl::StatusOr<v1::Region> Publish(const OwnedName& key, uint64_t serial,
-                                     absl::StatusOr<std::shared_ptr<MemoryRegion>> region);
+                                     absl::StatusOr<std::shared_ptr<MemoryRegion>> region, const Wanted& wanted);
   // Removes expired entries. The caller frees their memory without the lock.
   std::vector<std::shared_ptr<MemoryRegion>> TakeExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

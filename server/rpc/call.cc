@@ -242,9 +242,9 @@ UnaryCall::UnaryCall(const CallEnvironment* environment, std::shared_ptr<wire::C
 
 absl::Status UnaryCall::CheckAnswersTaken() const {
   constexpr absl::Duration kRetry = absl::Seconds(1);
-  if (!call().MustTakeAnswers()) return absl::OkStatus();
+  if (!call().MustTakeAnswers(caller().tenant)) return absl::OkStatus();
   return RetryLater(v1::ERROR_REASON_QUOTA_EXCEEDED,
-                    "the caller leaves too many bytes of earlier answers unread on this connection", kRetry);
+                    "too many bytes of earlier answers are unread on this connection, or by this tenant", kRetry);
 }
 
 void UnaryCall::Begin() {

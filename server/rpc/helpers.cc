@@ -23,7 +23,23 @@ int Helpers::CountFor(int cores) { return std::clamp(cores / 2, 4, 8); }
 void Helpers::Run(const std::string& tenant, Task task) {
   if (threads_.empty()) return task();
   absl::MutexLock lock(&mutex_);
-  lines_[tenant].waiting.push_back(std::move(task));
+  Add(lines_[tenant], std::move(task));
+}
+
+bool Helpers::TryRun(const std::string& tenant, Task task) {
+  if (threads_.empty()) {
+    task();
+    return true;
+  }
+  absl::MutexLock lock(&mutex_);
+  Line& line = lines_[tenant];
+  if (line.waiting.size() >= kMostWaiting) return false;
+  Add(line, std::move(task));
+  return true;
+}
+
+void Helpers::Add(Line& line, Task task) {
+  line.waiting.push_back(std::move(task));
   wanted_.Signal();
 }
 

@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_RPC_HELPERS_H_
 #define CORANK_SERVER_RPC_HELPERS_H_
 
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <map>
@@ -29,6 +30,9 @@ class Helpers {
   /// Runs something soon for this tenant, in call order if there is one helper; at once if there is none. Tenants take
   /// turns, and one has at most half of the helpers: what it waits for holds up nobody else.
   void Run(const std::string& tenant, std::function<void()> task) ABSL_LOCKS_EXCLUDED(mutex_);
+  /// The same for tasks without a budget. False: kMostWaiting tasks of the tenant wait.
+  bool TryRun(const std::string& tenant, std::function<void()> task) ABSL_LOCKS_EXCLUDED(mutex_);
+  static constexpr size_t kMostWaiting = 256;
 
  private:
   using Task = std::function<void()>;
@@ -40,6 +44,7 @@ class Helpers {
   using Lines = std::map<std::string, Line>;
 
   void Help() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Add(Line& line, Task task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayRun(const Line& line) const { return !line.waiting.empty() && line.running < most_of_tenant_; }
   // The tenant whose turn it is; the end: nobody's task may run now.
   Lines::iterator Next() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

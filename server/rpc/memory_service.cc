@@ -70,6 +70,11 @@ void EndCall(const MemoryEnvironment& environment, wire::Call* call, absl::strin
   call->Finish(ToCallStatus(status, id.request_id), TrailersOf(id), std::move(response));
 }
 
+absl::Status TooManyWait() {
+  return RetryLater(v1::ERROR_REASON_QUEUE_FULL, "too many calls of this tenant wait for memory to be mapped or pinned",
+                    absl::Seconds(1));
+}
+
 absl::Status MemoryServiceImpl::CheckStoreIsOn() const {
   if (environment_.places.arrays->is_on()) return absl::OkStatus();
   return Error(v1::ERROR_REASON_PLACE_DISABLED, "stored arrays are switched off on this server (--kept-bytes)");
@@ -113,19 +118,19 @@ void MemoryServiceImpl::AddTo(Methods* methods) {
   AddUnary<v1::RegisterSharedMemoryRequest>(
       methods, kService, "RegisterSharedMemory", "register_shared_memory", environment_,
       [this](const wire::CallHead& call) { return MayRegister(call, CheckSharedMemory); },
-      [regions](const Caller& caller,
-                const v1::RegisterSharedMemoryRequest& message) -> absl::StatusOr<v1::RegisterSharedMemoryResponse> {
+      [regions](const Caller& caller, const v1::RegisterSharedMemoryRequest& message,
+                const RegionRegistry::Wanted& wanted) -> absl::StatusOr<v1::RegisterSharedMemoryResponse> {
         v1::RegisterSharedMemoryResponse registered;
-        CORANK_ASSIGN_OR_RETURN(*registered.mutable_region(), regions->Register(caller.tenant, message));
+        CORANK_ASSIGN_OR_RETURN(*registered.mutable_region(), regions->Register(caller.tenant, message, wanted));
         return registered;
       });
   AddUnary<v1::RegisterCudaIpcRequest>(
       methods, kService, "RegisterCudaIpc", "register_cuda_ipc", environment_,
       [this](const wire::CallHead& call) { return MayRegister(call, CheckCudaIpc); },
-      [regions](const Caller& caller,
-                const v1::RegisterCudaIpcRequest& message) -> absl::StatusOr<v1::RegisterCudaIpcResponse> {
+      [regions](const Caller& caller, const v1::RegisterCudaIpcRequest& message,
+                const RegionRegistry::Wanted& wanted) -> absl::StatusOr<v1::RegisterCudaIpcResponse> {
         v1::RegisterCudaIpcResponse registered;
-        CORANK_ASSIGN_OR_RETURN(*registered.mutable_region(), regions->Register(caller.tenant, message));
+        CORANK_ASSIGN_OR_RETURN(*registered.mutable_region(), regions->Register(caller.tenant, message, wanted));
         return registered;
       });
   AddUnary<v1::ListRegionsRequest>(

@@ -2,10 +2,13 @@
 #ifndef CORANK_SERVER_RPC_MEMORY_SERVICE_H_
 #define CORANK_SERVER_RPC_MEMORY_SERVICE_H_
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -46,6 +49,8 @@ struct MemoryEnvironment {
   const Authenticator* authenticator = nullptr;
   /// Bounds messages that have not come whole, beside their arrays.
   Budget* buffered = nullptr;
+  /// Short calls end after this long, whatever the driver or the system is doing for them.
+  std::chrono::nanoseconds most_time = std::chrono::minutes(5);
 };
 
 /// The caller, or the reason for refusing it.
@@ -59,32 +64,45 @@ void EndCall(const MemoryEnvironment& environment, wire::Call* call, absl::strin
 /// Finds the caller of a call, or why it is refused.
 using CallerFinder = std::function<FoundCaller(const wire::CallHead&)>;
 
+/// RESOURCE_EXHAUSTED with RetryInfo: too many of the tenant's calls wait for helpers.
+absl::Status TooManyWait();
+
 /// Adds a method of `service` that is answered with what `work` returns, a StatusOr of the response, given its Caller
-/// and Request. Does not read the message if `find` has no caller, nor call `work` if the message is invalid. `work`
-/// may wait. `environment` outlives the method.
+/// and Request, and a RegionRegistry::Wanted if it takes one. Does not read the message if `find` has no caller, nor
+/// call `work` if the message is invalid. `work` may wait: a call ends at its deadline, and after most_time, although
+/// its work goes on. `environment` outlives the method.
 template <typename Request, typename Work>
 void AddUnary(Methods* methods, absl::string_view service, absl::string_view method, absl::string_view operation,
               const MemoryEnvironment& environment, CallerFinder find, const Work& work) {
   methods->Add(service, method, [&environment, operation, find = std::move(find), work](const auto& call) {
-    const FoundCaller caller = find(call->head());
-    return AnswerSmall(
-        call, caller.status(), [&environment, operation, caller, work, call](absl::StatusOr<std::string> bytes) {
-          if (!bytes.ok()) return EndCall(environment, call.get(), operation, caller, bytes.status());
-          Request message;
-          if (const absl::Status parsed = ParseSmall(*bytes, &message); !parsed.ok()) {
-            return EndCall(environment, call.get(), operation, caller, parsed);
+    const auto caller = std::make_shared<const FoundCaller>(find(call->head()));
+    auto is_over = std::make_shared<std::atomic<bool>>(false);
+    call->LimitTime(environment.most_time);
+    auto take = [&environment, operation, caller, work, call, is_over](absl::StatusOr<std::string> bytes) {
+      const auto end = [&environment, operation, caller, call](const absl::Status& status,
+                                                               std::optional<Bytes> response = std::nullopt) {
+        EndCall(environment, call.get(), operation, *caller, status, std::move(response));
+      };
+      if (!bytes.ok()) return end(bytes.status());
+      Request message;
+      if (const absl::Status parsed = ParseSmall(*bytes, &message); !parsed.ok()) return end(parsed);
+      const auto answer = [end, caller, work, call, is_over, message = std::move(message)] {
+        // It may have waited for others of its tenant.
+        if (*is_over || call->head().deadline <= Clock::Steady().Now()) return end(DeadlinePassed());
+        const auto answered = [&] {
+          if constexpr (std::is_invocable_v<Work, const Caller&, const Request&, const RegionRegistry::Wanted&>) {
+            return work(***caller, message, [is_over] { return !*is_over; });
+          } else {
+            return work(***caller, message);
           }
-          const auto answer = [&environment, operation, caller, work, call, message = std::move(message)] {
-            if (call->head().deadline <= Clock::Steady().Now()) {  // it may have waited for others of its tenant
-              return EndCall(environment, call.get(), operation, caller, DeadlinePassed());
-            }
-            const auto answered = work(**caller, message);
-            std::optional<Bytes> response;
-            if (answered.ok()) response = SmallBytes(*answered);
-            EndCall(environment, call.get(), operation, caller, answered.status(), std::move(response));
-          };
-          environment.places.helpers->Run((*caller)->tenant, answer);
-        });
+        }();
+        std::optional<Bytes> response;
+        if (answered.ok()) response = SmallBytes(*answered);
+        end(answered.status(), std::move(response));
+      };
+      if (!environment.places.helpers->TryRun((**caller)->tenant, answer)) end(TooManyWait());
+    };
+    return AnswerSmall(call, caller->status(), std::move(take), is_over);
   });
 }
 

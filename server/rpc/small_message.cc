@@ -12,15 +12,20 @@ constexpr size_t kMostBytes = 64 << 10;
 
 class AnsweredCall final : public SmallCall {
  public:
-  AnsweredCall(std::shared_ptr<wire::Call> call, std::function<void(absl::StatusOr<std::string>)> answer)
-      : SmallCall(std::move(call)), answer_(std::move(answer)) {}
+  AnsweredCall(std::shared_ptr<wire::Call> call, std::function<void(absl::StatusOr<std::string>)> answer,
+               std::shared_ptr<std::atomic<bool>> is_over)
+      : SmallCall(std::move(call)), answer_(std::move(answer)), is_over_(std::move(is_over)) {}
 
   using SmallCall::Begin;
 
  private:
   void Take(absl::StatusOr<std::string> message) override { std::exchange(answer_, nullptr)(std::move(message)); }
+  void Cancelled(const absl::Status&) override {
+    if (is_over_ != nullptr) *is_over_ = true;
+  }
 
   std::function<void(absl::StatusOr<std::string>)> answer_;
+  const std::shared_ptr<std::atomic<bool>> is_over_;
 };
 
 }  // namespace
@@ -57,8 +62,9 @@ void SmallCall::Begin(absl::Status admitted) {
 }
 
 std::shared_ptr<wire::Handler> AnswerSmall(const std::shared_ptr<wire::Call>& call, absl::Status admitted,
-                                           std::function<void(absl::StatusOr<std::string>)> answer) {
-  auto handler = std::make_shared<AnsweredCall>(call, std::move(answer));
+                                           std::function<void(absl::StatusOr<std::string>)> answer,
+                                           std::shared_ptr<std::atomic<bool>> is_over) {
+  auto handler = std::make_shared<AnsweredCall>(call, std::move(answer), std::move(is_over));
   handler->Begin(std::move(admitted));
   return handler;
 }

@@ -125,11 +125,17 @@ class Call {
   virtual std::chrono::nanoseconds Wait() const = 0;
   /// How many bytes the caller may send before they are read. Grows only.
   virtual void AllowUnread(int32_t bytes) = 0;
+  /// Ends the call like a deadline, this long after its arrival at the latest. Of the router alone.
+  virtual void LimitTime(std::chrono::nanoseconds time) { static_cast<void>(time); }
   /// No further message is read: the server drops what the caller still sends, and holds none of it.
   virtual void DropRest() {}
-  /// On the thread of the call's loop: whether the caller's connection leaves so many bytes of answers unread
-  /// (ConnectionLimits::max_unread_answer_bytes) that the server should make no more answers for it.
-  virtual bool MustTakeAnswers() { return false; }
+  /// On the thread of the call's loop: whether the caller's connection or its tenant leaves so many bytes of answers
+  /// unread (ConnectionLimits::max_unread_answer_bytes) that the server should make no more answers for it. The answer
+  /// of this call counts for `tenant`; empty: for the connection alone.
+  virtual bool MustTakeAnswers(absl::string_view tenant) {
+    static_cast<void>(tenant);
+    return false;
+  }
 
  protected:
   CallHead head_;

@@ -32,8 +32,6 @@ constexpr uint32_t kLongFrameBytes = 1 << 20;
 constexpr std::chrono::milliseconds kUnread = std::chrono::milliseconds(500);
 // Callers that want to read their answers open larger windows than this.
 constexpr size_t kLeastWindow = 16 << 10;
-// Of answers that every connection may leave unread.
-constexpr int64_t kFewUnread = 256 << 10;
 // From the notice that a connection takes no more calls to the refusal of those that crossed it.
 constexpr std::chrono::milliseconds kCrossing = std::chrono::milliseconds(500);
 
@@ -355,17 +353,31 @@ bool Connection::IsUnread(const StreamCall& call) const {
 void Connection::CountUnread() {
   int64_t bytes = 0;
   for (const auto& [stream, call] : calls_) {
-    if (IsUnread(*call)) bytes += static_cast<int64_t>(call->outgoing_bytes_);
+    if (!IsUnread(*call)) continue;
+    bytes += static_cast<int64_t>(call->outgoing_bytes_);
+    if (call->debt_ != nullptr) call->debt_->counted += static_cast<int64_t>(call->outgoing_bytes_);
   }
-  *environment_.unread_answer_bytes += bytes - std::exchange(unread_answer_bytes_, bytes);
+  environment_.unread_answers->Add(bytes - std::exchange(unread_answer_bytes_, bytes));
+  for (auto& [tenant, debt] : debts_) {
+    const int64_t counted = std::exchange(debt.counted, 0);
+    if (counted != debt.bytes) *debt.account += counted - std::exchange(debt.bytes, counted);
+  }
 }
 
-bool Connection::MustTakeAnswers() {
+bool Connection::MustTakeAnswers(StreamCall* call, absl::string_view tenant) {
   if (session_ == nullptr) return false;
+  if (!tenant.empty()) {
+    if (last_debt_ == nullptr || last_debt_->first != tenant) {
+      UnreadAnswers::Debt& debt = debts_[std::string(tenant)];
+      if (debt.account == nullptr) debt.account = environment_.unread_answers->Of(tenant);
+      last_debt_ = &*debts_.find(tenant);
+    }
+    call->debt_ = &last_debt_->second;
+  }
   // Once in a round, in which most answers leave.
   if (std::exchange(unread_counted_, loop_.now()) != loop_.now()) CountUnread();
-  const int64_t free = limits_.max_unread_answer_bytes - *environment_.unread_answer_bytes;
-  return unread_answer_bytes_ > std::max(kFewUnread, free);
+  const UnreadAnswers& unread = *environment_.unread_answers;
+  return unread.IsTooMuch(unread_answer_bytes_) || (call->debt_ != nullptr && unread.IsTooMuch(*call->debt_->account));
 }
 
 void Connection::CutOff(StreamCall* call, CallStatus reason) {
@@ -403,7 +415,7 @@ void Connection::Close(const CallStatus& reason) {
   close(std::exchange(fd_, -1));
   nghttp2_session_del(std::exchange(session_, nullptr));
   for (auto& [stream, call] : std::exchange(calls_, {})) call->Done(reason);
-  *environment_.unread_answer_bytes -= std::exchange(unread_answer_bytes_, 0);
+  CountUnread();  // none are left
   environment_.on_end(this);
 }
 

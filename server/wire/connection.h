@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -18,6 +19,7 @@
 #include "server/wire/output.h"
 #include "server/wire/stream_call.h"
 #include "server/wire/tls.h"
+#include "server/wire/unread_answers.h"
 
 namespace corank::wire {
 
@@ -46,8 +48,8 @@ struct ConnectionLimits {
   /// The connection drops an answer if the caller takes nothing of it for this long. While the handler of the call
   /// still runs, and may end the call with a reason, the connection waits twice as long.
   std::chrono::milliseconds write_timeout = std::chrono::seconds(30);
-  /// Bytes of finished answers that callers leave unread, over all connections. One connection may leave as many as
-  /// all of them have left over, so that others always find room.
+  /// Bytes of finished answers that callers leave unread, over all connections. One connection, and all connections of
+  /// one tenant, may leave as many as all of them have left over, so that others always find room.
   int64_t max_unread_answer_bytes = int64_t{32} << 20;
   /// A message that is wanted and of which nothing came for this long ends its call.
   std::chrono::milliseconds read_timeout = std::chrono::seconds(60);
@@ -68,7 +70,7 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
     std::function<void(Connection*)> on_end;
     const std::function<void(const Peer&)>* on_failed_handshake;  // of TLS; may be empty
     std::atomic<int>* open_calls;
-    std::atomic<int64_t>* unread_answer_bytes;  // of all connections
+    UnreadAnswers* unread_answers;  // of all connections
   };
 
   /// Takes the socket, which does not block.
@@ -97,7 +99,7 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   void Send(StreamCall* call);
   void Consume(int32_t stream, size_t bytes);
   void AllowUnread(StreamCall* call, int32_t bytes);
-  bool MustTakeAnswers();
+  bool MustTakeAnswers(StreamCall* call, absl::string_view tenant);
 
   // --- Callbacks of nghttp2.
   static nghttp2_session_callbacks* Callbacks();
@@ -180,6 +182,8 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   Instant came_ = began_;            // what is being read has come after this
   int64_t unread_answer_bytes_ = 0;  // as counted last
   Instant unread_counted_ = {};
+  std::map<std::string, UnreadAnswers::Debt, std::less<>> debts_;  // by tenant, of the calls that named one
+  decltype(debts_)::pointer last_debt_ = nullptr;
   Instant ends_ = kForever;  // when a connection that is draining is cut off
   Loop::Timer look_;
 };

@@ -45,7 +45,7 @@ void Server::Serve(int fd, std::string peer, std::shared_ptr<const TlsContext> t
     environment.tls = std::move(tls);
     environment.on_failed_handshake = &on_failed_handshake_;
     environment.open_calls = &open_calls_;
-    environment.unread_answer_bytes = &unread_answer_bytes_;
+    environment.unread_answers = &unread_answers_;
     environment.on_end = [this, shard, number](Connection* ended) {
       shard->connections.erase(ended);
       Forget(number);

@@ -65,7 +65,7 @@ class Server {
   std::vector<std::unique_ptr<Shard>> shards_;
   std::atomic<int> open_connections_{0};  // that are not deleted, also those that CloseOldest ends
   std::atomic<int> open_calls_{0};
-  std::atomic<int64_t> unread_answer_bytes_{0};
+  UnreadAnswers unread_answers_{limits_.max_unread_answer_bytes};
   mutable absl::Mutex mutex_;
   int64_t next_ ABSL_GUARDED_BY(mutex_) = 0;
   struct Entry {

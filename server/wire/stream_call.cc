@@ -79,6 +79,10 @@ void StreamCall::AllowUnread(int32_t bytes) {
   });
 }
 
+void StreamCall::LimitTime(std::chrono::nanoseconds time) {
+  head_.deadline = std::min(head_.deadline, head_.arrival + time);
+}
+
 void StreamCall::DropRest() {
   loop_->Run([self = shared_from_this()] {
     self->drops_rest_ = true;
@@ -86,7 +90,9 @@ void StreamCall::DropRest() {
   });
 }
 
-bool StreamCall::MustTakeAnswers() { return connection_ != nullptr && connection_->MustTakeAnswers(); }
+bool StreamCall::MustTakeAnswers(absl::string_view tenant) {
+  return connection_ != nullptr && connection_->MustTakeAnswers(this, tenant);
+}
 
 void StreamCall::SetRead(bool is_patient) {
   if (connection_ == nullptr || is_finished_) return;
@@ -265,6 +271,7 @@ void StreamCall::PassDeadline() {
 void StreamCall::Done(const CallStatus& status) {
   is_finished_ = true;
   connection_ = nullptr;
+  debt_ = nullptr;
   sink_ = nullptr;
   outgoing_.clear();
   outgoing_bytes_ = 0;

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "server/wire/call.h"
+#include "server/wire/unread_answers.h"
 
 namespace corank::wire {
 
@@ -31,8 +32,9 @@ class StreamCall final : public Call, public std::enable_shared_from_this<Stream
   void Withdraw(Loop::Place place) override { loop_->Withdraw(place); }
   std::chrono::nanoseconds Wait() const override { return loop_->Wait(); }
   void AllowUnread(int32_t bytes) override;
+  void LimitTime(std::chrono::nanoseconds time) override;
   void DropRest() override;
-  bool MustTakeAnswers() override;
+  bool MustTakeAnswers(absl::string_view tenant) override;
 
  private:
   friend class Connection;
@@ -113,6 +115,7 @@ class StreamCall final : public Call, public std::enable_shared_from_this<Stream
   CallStatus status_;
   Metadata trailers_;
   int32_t unread_ = kUnreadBytes;
+  UnreadAnswers::Debt* debt_ = nullptr;  // counts the answer while nobody reads it; null: of no tenant
 };
 
 }  // namespace corank::wire

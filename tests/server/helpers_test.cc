@@ -41,6 +41,24 @@ TEST(Helpers, ATenantWhoseTasksWaitHoldsUpNoOther) {
   EXPECT_EQ(waited, 10);
 }
 
+TEST(Helpers, TakeNoMoreTasksOfATenantThanMayWait) {
+  absl::Notification begins, goes_on;
+  std::atomic<size_t> done{0};
+  {
+    Helpers helpers(2);  // one for each tenant
+    helpers.Run("stuck", [&] {
+      begins.Notify();
+      goes_on.WaitForNotification();
+    });
+    begins.WaitForNotification();
+    size_t taken = 0;
+    while (taken <= Helpers::kMostWaiting && helpers.TryRun("stuck", [&done] { ++done; })) ++taken;
+    EXPECT_EQ(taken, Helpers::kMostWaiting);
+    EXPECT_TRUE(helpers.TryRun("other", [&goes_on] { goes_on.Notify(); }));
+  }
+  EXPECT_EQ(done, Helpers::kMostWaiting);
+}
+
 TEST(Helpers, TenantsTakeTurns) {
   absl::Notification begins;
   std::string order;

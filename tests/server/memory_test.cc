@@ -290,6 +290,21 @@ TEST_F(RegionTest, ARegistrationDoesNotLandInTheNameOfALaterOne) {
   EXPECT_EQ(registry.List("a").regions(0).size_bytes(), 2 * kPage);
 }
 
+TEST_F(RegionTest, ARegionThatIsNotWantedAnyMoreWhenItIsPinnedGoes) {
+  bool wanted = true;
+  PuppetEngine engine([&wanted](const std::string&, OperatorReport*) {
+    wanted = false;
+    return absl::OkStatus();
+  });
+  const DeviceSet devices({&engine});
+  RegionRegistry registry(TestOptions(), &devices, &clock_);
+  const auto is_wanted = [&wanted] { return wanted; };
+  EXPECT_TRUE(absl::IsCancelled(registry.Register("a", Request("keys"), is_wanted).status()));
+  EXPECT_EQ(registry.region_count(), 0);
+  EXPECT_FALSE(FindObjectPlace(object_.As<char>()).has_value());
+  EXPECT_TRUE(registry.Register("a", Request("keys")).ok()) << "its name is free";
+}
+
 TEST_F(RegionTest, AnObjectThatWasMadeSmallerIsNoticed) {
   ASSERT_TRUE(registry_.Register("a", Request("keys")).ok());
   object_.Resize(kPage);

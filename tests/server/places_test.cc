@@ -170,6 +170,31 @@ TEST(LoopsTest, DoNotWaitForCountsOnADevice) {
   ExpectAllFreed(server.server());
 }
 
+TEST(PinningTest, EndsForItsCallerWithoutTheDriverAndLeavesNothingAfterwards) {
+  absl::Notification goes_on;
+  std::atomic<bool> hangs{true};
+  auto [puppet, engine] = MakePuppet([&](const std::string& phase, OperatorReport*) {
+    if (phase == "PinHost" && hangs.exchange(false)) goes_on.WaitForNotification();
+    return absl::OkStatus();
+  });
+  Server::Options options = PlacesOptions();
+  options.helpers = 4;  // two for each tenant
+  options.memory_call_time = std::chrono::milliseconds(200);
+  const RunningServer server(options, std::move(engine));
+  const MemoryCalls memory(server.channel());
+  const SharedObject object(4096);
+  // A slow machine may need longer than the limit for any call.
+  const auto becomes = [&memory, &object](const char* region, grpc::StatusCode code) {
+    return Eventually([&] { return memory.Register(object, region).error_code() == code; });
+  };
+  EXPECT_EQ(memory.Register(object, "hangs").error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(becomes("hangs", grpc::StatusCode::ALREADY_EXISTS)) << "it may still come";
+  EXPECT_TRUE(becomes("other", grpc::StatusCode::OK)) << "by another helper";
+  goes_on.Notify();
+  EXPECT_TRUE(Eventually([&] { return server.server().regions().region_count() == 1; }));
+  EXPECT_TRUE(becomes("hangs", grpc::StatusCode::OK));
+}
+
 TEST_F(PlacesTest, StringsUpToALimitGoWhereTheyAreWanted) {
   std::copy_n("bcab\2", 5, object_.As<char>());
   v1::SortRequest request;

@@ -25,7 +25,7 @@ class TestHandler : public Handler {
   ~TestHandler() override { --seen_.handlers; }
 
   Sink* OnMessageBegin(size_t size) override {
-    if (call_->MustTakeAnswers()) {
+    if (call_->MustTakeAnswers(call_->head().metadata.Get("tenant"))) {
       call_->Finish({kResourceExhausted, "earlier answers are unread", ""});
       return nullptr;
     }

@@ -39,7 +39,7 @@ struct Seen {
   std::vector<std::string> paths ABSL_GUARDED_BY(mutex);  // of calls, in the order of their heads
 };
 
-/// Listens on a port of its own. The methods:
+/// Listens on a port of its own. "tenant" in the metadata names the tenant. The methods:
 ///   /test/Echo    answers the message with itself
 ///   /test/Total   answers the end of the messages with the number of their bytes, as text
 ///   /test/Later   the same, but it reads one message in a round of its loop
