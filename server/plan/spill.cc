@@ -20,6 +20,21 @@ void AddResult(const Request& request, CountOf count_of, Spill* spill) {
   spill->result_field = request.has_destination() ? "destination.count" : "destination_count";
 }
 
+// The streams of a plan's only Search that hold its haystack; none of another operator.
+std::vector<uint32_t> HaystackStreams(const v1::SearchRequest& request) {
+  std::vector<uint32_t> ids;
+  const auto add = [&ids](const v1::Array& array) {
+    if (array.has_stream()) ids.push_back(array.stream().stream_id());
+  };
+  add(request.haystack());
+  for (const v1::KeyColumn& column : request.haystack_columns()) {
+    add(column.data());
+    add(column.offsets());
+    add(column.validity());
+  }
+  return ids;
+}
+
 }  // namespace
 
 std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& streams, CountOf count_of,
@@ -38,19 +53,25 @@ std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& stream
     case v1::Operation::kExpandIntervals:
     case v1::Operation::kGatherIntervals:
     case v1::Operation::kSearch:
-      if (plan.operations(0).search().haystack_columns_size() > 0) return std::nullopt;
       room = on_device / 8;  // for a piece of a result that leaves in pieces
       break;
     default:
       return std::nullopt;
   }
-  int64_t bytes = room + spill.result_bytes;
+  const std::vector<uint32_t> haystack = HaystackStreams(plan.operations(0).search());  // empty for other operators
+  const auto is_sought_in = [&haystack](const StreamInput& input) {
+    return std::find(haystack.begin(), haystack.end(), input.stream_id) != haystack.end();
+  };
+  int64_t bytes = room + spill.result_bytes, haystack_bytes = 0;
   bool all_known = true;
   for (const StreamInput& input : inputs) {
-    if (input.is_control) continue;
+    // The offsets of strings in a haystack are copied to the device as a whole.
+    if (input.is_control && !is_sought_in(input)) continue;
     if (input.count > kMostPlausibleElements) return std::nullopt;
     if (input.count < 0) all_known = false;
-    bytes += std::max<int64_t>(0, input.count) * input.element_bytes;
+    const int64_t input_bytes = std::max<int64_t>(0, input.count) * input.element_bytes;
+    bytes += input_bytes;
+    if (is_sought_in(input)) haystack_bytes += input_bytes;
   }
   if (!all_known) {
     for (StreamInput& input : inputs) input.may_spill = !input.is_control;
@@ -59,13 +80,10 @@ std::optional<Spill> FindSpill(const v1::Plan& plan, const StreamOptions& stream
   }
   if (bytes <= on_device) return std::nullopt;
   for (StreamInput& input : inputs) {
-    const int64_t input_bytes = input.count * input.element_bytes;
     // Each needle visits many places of the haystack, so half of the device is for the haystack if it fits.
-    const v1::Array& haystack = plan.operations(0).search().haystack();  // empty for other operators
-    const bool is_sought_in = haystack.has_stream() && input.stream_id == haystack.stream().stream_id();
-    if (input.is_control || (is_sought_in && input_bytes <= on_device / 2)) continue;
+    if (input.is_control || (is_sought_in(input) && haystack_bytes <= on_device / 2)) continue;
     input.is_spilled = true;
-    spill.input_bytes += input_bytes;
+    spill.input_bytes += input.count * input.element_bytes;
   }
   return spill;
 }

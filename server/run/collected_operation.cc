@@ -87,15 +87,19 @@ void CollectedOperation::OwnSmallResults(Outcome& outcome) {
 }
 
 absl::Status CollectedOperation::BringNear(EngineStream& stream, Operand* input, Outcome& outcome) {
-  if (input == nullptr || input->device == stream.device() || input->size_bytes() == 0) return absl::OkStatus();
+  if (input->size_bytes() == 0 || (input->on_device && input->device == stream.device())) return absl::OkStatus();
   // Without room for a permanent copy, each piece makes its own.
   if (input->size_bytes() > spec_.memory->free_device_bytes() / 2) return absl::OkStatus();
   CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> near,
                           spec_.memory->AllocateDevice(input->size_bytes(), "plan.operations"));
   CORANK_RETURN_IF_ERROR(stream.Begin());
-  CORANK_RETURN_IF_ERROR(
-      FinishCopyIn(stream, stream.Copy(near->data(), input->bytes, input->size_bytes()), &outcome.stats));
+  const auto copy = [&] {
+    if (input->on_device) return stream.Copy(near->data(), input->bytes, input->size_bytes());
+    return stream.CopyToDevice(near->data(), input->bytes, input->size_bytes());
+  };
+  CORANK_RETURN_IF_ERROR(FinishCopyIn(stream, copy(), &outcome.stats));
   input->bytes = near->data();
+  input->on_device = true;
   input->device = stream.device();
   input->lease = near;
   return absl::OkStatus();
@@ -218,7 +222,11 @@ absl::Status CollectedOperation::ExecuteOne(int index, std::vector<Operand>& inp
                                       " were reserved before its sizes were known; send it as a call of ",
                                       "its own or in smaller parts"));
   }
-  if (rows != nullptr) CORANK_RETURN_IF_ERROR(BringNear(lane.stream(), rows->whole_input(), outcome));
+  if (rows != nullptr) {
+    for (Operand* const input : rows->whole_inputs()) {
+      CORANK_RETURN_IF_ERROR(BringNear(lane.stream(), input, outcome));
+    }
+  }
   CORANK_RETURN_IF_ERROR(spec_.request->Named(
       index, prepared.operation->Judged(rows == nullptr ? prepared.operation->Execute(lane, outcome)
                                                         : SendInTurn(*rows, prepared.targets, lane, outcome))));

@@ -79,7 +79,7 @@ class CollectedOperation final : public Operation {
   absl::Status ExecuteAll(Lane& lane, Outcome& outcome);
   // Copies small results out of the lane's memory, which is about to be reused.
   static void OwnSmallResults(Outcome& outcome);
-  // Replaces an input on another device by a copy on this one, if there is room. `input` may be null.
+  // Replaces an input that is not on this device by a copy that is, if there is room.
   absl::Status BringNear(EngineStream& stream, Operand* input, Outcome& outcome);
   // Makes the result in pieces and sends each before it makes the next.
   absl::Status SendInTurn(RowsInTurn& rows, const std::vector<std::shared_ptr<StreamTarget>>& targets, Lane& lane,

@@ -419,3 +419,39 @@ def test_search(small: corank.Client, way: Way, large: str) -> None:
     found, stats = run(way, small.search, haystack, needles, side="right")
     np.testing.assert_array_equal(found, np.searchsorted(haystack, needles, side="right"))
     assert stats.out_of_core
+
+
+@functools.lru_cache(maxsize=1)
+def table_rows(count: int) -> tuple[list[Any], Keys]:
+    """Rows of words, numbers of which some are null, and bytes; and a number for each row, which has their order."""
+    pa = pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(17)
+    words = ["", "a", "a longer word than eight bytes", "a longer word than eight bytes too", "b", "bb"]
+    word, number, byte = rng.integers(0, len(words), count), rng.integers(-9, 9, count), rng.integers(0, 200, count)
+    is_null = rng.random(count) < 0.1
+    columns = [
+        pa.array(words).take(pa.array(word)),
+        pa.array(number.astype(np.int32), mask=is_null),
+        byte.astype(np.uint8),
+    ]
+    return columns, (word * 32 + np.where(is_null, 31, number + 9)) * 256 + byte  # nulls come last
+
+
+@by_streams
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("large", ["needles", "haystack", "both"])
+def test_search_by_columns(small: corank.Client, way: Way, large: str, side: str) -> None:
+    columns, codes = table_rows(1_500_000)
+    needles = [column[:1_200_000] if large != "haystack" else column[:5_000] for column in columns]
+    order = 300_000 + np.argsort(codes[300_000:], kind="stable")
+    if large == "needles":
+        order = order[::400]
+    haystack = [column[order] if isinstance(column, np.ndarray) else column.take(order) for column in columns]
+    found, stats = run(way, small.search_columns, haystack, needles, side=side)
+    np.testing.assert_array_equal(found, np.searchsorted(codes[order], codes[: len(needles[2])], side))
+    assert stats.out_of_core
+    order[[7, 8]] = order[[8, 7]] if codes[order[7]] != codes[order[8]] else order[[-1, 8]]
+    unsorted = [column[order] if isinstance(column, np.ndarray) else column.take(order) for column in columns]
+    with pytest.raises(corank.InvalidArgument) as caught:
+        run(way, small.search_columns, unsorted, needles, side=side)
+    assert caught.value.field == "haystack_columns"

@@ -102,6 +102,58 @@ TEST_F(StreamSearchTest, FindsMorePositionsThanTheDeviceMayHold) {
                   false);
 }
 
+TEST_F(StreamSearchTest, FindsRowsInTablesThatTheDeviceMayNotHold) {
+  // The prefixes of a word, and a number that may be null. A row's code is ten times the prefix's length, and the
+  // number.
+  const auto arrays_of = [](const std::vector<int64_t>& codes) {
+    const std::string word = "abcdefghijklmnop";
+    std::string texts, validity((codes.size() + 7) / 8, '\0');
+    std::vector<int64_t> offsets = {0};
+    std::vector<int32_t> numbers;
+    for (size_t i = 0; i < codes.size(); ++i) {
+      texts += word.substr(0, static_cast<size_t>(codes[i] / 10));
+      offsets.push_back(static_cast<int64_t>(texts.size()));
+      numbers.push_back(static_cast<int32_t>(codes[i] % 10));
+      const bool is_valid = codes[i] % 10 < 9;  // nulls come last
+      validity[i / 8] = static_cast<char>(validity[i / 8] | static_cast<int>(is_valid) << (i % 8));
+    }
+    return std::vector<std::string>{texts, BytesOf(offsets), BytesOf(numbers), validity};
+  };
+  constexpr v1::ElementType kTypes[] = {v1::ELEMENT_TYPE_UINT8, v1::ELEMENT_TYPE_INT64, v1::ELEMENT_TYPE_INT32,
+                                        v1::ELEMENT_TYPE_UINT8};
+  constexpr int32_t kBytes[] = {1, 8, 4, 1};
+  uint64_t seed = 20;
+  for (const auto& [haystack_rows, needle_rows] :
+       {std::pair(150'000, 3'000), std::pair(2'000, 200'003), std::pair(100'000, 100'001)}) {
+    for (const bool known : {true, false}) {
+      SCOPED_TRACE(::testing::Message() << needle_rows << " in " << haystack_rows << (known ? "" : ", unknown length"));
+      std::vector<int64_t> haystack = Keys<int64_t>(haystack_rows, 160, ++seed);
+      std::sort(haystack.begin(), haystack.end());
+      const std::vector<int64_t> needles = Keys<int64_t>(needle_rows, 160, ++seed);
+      v1::Plan plan;
+      v1::SearchRequest& search = *plan.add_operations()->mutable_search();
+      search.set_bound(v1::SEARCH_BOUND_UPPER);
+      *search.mutable_destination() = ToStream(9);
+      std::vector<StreamedInput> inputs;
+      for (const bool is_haystack : {true, false}) {
+        const std::vector<std::string> arrays = arrays_of(is_haystack ? haystack : needles);
+        auto& columns = is_haystack ? *search.mutable_haystack_columns() : *search.mutable_needle_columns();
+        v1::KeyColumn& texts = *columns.Add();
+        v1::KeyColumn& numbers = *columns.Add();
+        v1::Array* const messages[] = {texts.mutable_data(), texts.mutable_offsets(), numbers.mutable_data(),
+                                       numbers.mutable_validity()};
+        for (size_t i = 0; i < arrays.size(); ++i) {
+          const auto id = static_cast<uint32_t>(inputs.size());
+          const int64_t count = static_cast<int64_t>(arrays[i].size()) / kBytes[i];
+          *messages[i] = Streamed(kTypes[i], known ? count : -1, id);
+          inputs.push_back({id, kBytes[i], arrays[i], 0, !known});
+        }
+      }
+      ExpectPositions(Run(plan, inputs), Positions(haystack, needles, true), true);
+    }
+  }
+}
+
 TEST_F(StreamSearchTest, LeavesRoomForPositionsWhereTheArraysJustFit) {
   constexpr int64_t kHalf = kMostOnDevice / 8;  // keys
   const std::vector<uint32_t> needles = Keys<uint32_t>(kHalf, 50'000, 8);

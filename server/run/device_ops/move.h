@@ -35,7 +35,7 @@ class MoveOperation final : public IntervalOperation {
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
   absl::Status FaultStatus(const OperatorReport& report) const override;
-  Operand* whole_input() override { return &source_; }
+  std::vector<Operand*> whole_inputs() override { return {&source_}; }
 
  private:
   bool InTurn() const override;

@@ -71,6 +71,88 @@ ColumnSearchOperation::ColumnSearchOperation(Spec spec)
             &args_.positions_out);
 }
 
+int64_t ColumnSearchOperation::device_bytes(const Engine& engine) const {
+  if (!InTurn()) return work_bytes() + engine.WorkspaceBytes(args_);
+  ColumnSearchArgs args = args_;
+  const int32_t position_bytes = results().front().element_bytes;
+  args.needle_count = std::min(args.needle_count, kPieceBytes / position_bytes);
+  const auto bytes_of = [](const std::optional<Operand>& operand) { return operand ? operand->device_bytes() : 0; };
+  int64_t bytes = args.needle_count * position_bytes + engine.WorkspaceBytes(args);
+  for (const InputColumn& column : spec_.haystack) {
+    // Kernels read the offsets of strings in host memory if the strings lie there.
+    const int64_t offset_bytes = column.data.is_spilled ? 0 : bytes_of(column.offsets);
+    bytes += column.data.device_bytes() + offset_bytes + bytes_of(column.validity);
+  }
+  for (const InputColumn& column : spec_.needles) {
+    const int64_t offset_bytes = column.offsets ? (args.needle_count + 1) * column.offsets->element_bytes : 0;
+    bytes += column.data.device_bytes() + offset_bytes + bytes_of(column.validity);
+  }
+  return bytes;
+}
+
+bool ColumnSearchOperation::InTurn() const {
+  // Without needles, nothing would check the haystack.
+  if (args_.needle_count == 0 || !TakesRows(spec_.target)) return false;
+  const auto stays = [](const Operand& operand) {
+    return operand.on_device || operand.is_pending || operand.is_snapshot;
+  };
+  const auto may_stay = [&](const std::optional<Operand>& operand) { return !operand || stays(*operand); };
+  return std::all_of(spec_.haystack.begin(), spec_.haystack.end(), [&](const InputColumn& column) {
+    return stays(column.data) && may_stay(column.offsets) && may_stay(column.validity);
+  });
+}
+
+std::vector<Operand*> ColumnSearchOperation::whole_inputs() {
+  std::vector<Operand*> inputs;
+  for (InputColumn& column : haystack_inputs_) {
+    inputs.push_back(&column.data);
+    if (column.offsets) inputs.push_back(&*column.offsets);
+    if (column.validity) inputs.push_back(&*column.validity);
+  }
+  for (InputColumn& column : needle_inputs_) {
+    if (column.offsets) inputs.push_back(&column.data);  // a piece of rows has strings anywhere in it
+  }
+  return inputs;
+}
+
+absl::StatusOr<int64_t> ColumnSearchOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t,
+                                                        absl::Span<void* const> d_out, OperatorReport* report) {
+  ColumnSearchArgs args = args_;
+  args.needle_count = args_.needle_count - found_;
+  // The bitmaps of the next pieces begin at whole bytes.
+  if (args.needle_count > most_rows) args.needle_count = std::max<int64_t>(most_rows / 8 * 8, 1);
+  if (found_ % 8 != 0) return absl::InternalError("a piece of needles does not begin at a byte of their bitmaps");
+  args.check_sorted = args.check_sorted && found_ == 0;
+  args.positions_out = d_out[0];
+  for (size_t i = 0; i < haystack_.size(); ++i) {
+    const InputColumn& from = haystack_inputs_[i];
+    CORANK_RETURN_IF_ERROR(UploadTo(stream, from.data, &haystack_[i].data));
+    if (from.offsets && from.offsets->is_snapshot && !from.offsets->on_device) {
+      haystack_[i].offsets = static_cast<const int64_t*>(from.offsets->bytes);  // there is no room on the device
+    } else if (from.offsets) {
+      CORANK_RETURN_IF_ERROR(UploadTo(stream, *from.offsets, &haystack_[i].offsets));
+    }
+    if (from.validity) CORANK_RETURN_IF_ERROR(UploadTo(stream, *from.validity, &haystack_[i].validity));
+  }
+  const int64_t count = args.needle_count;
+  for (size_t i = 0; i < needles_.size(); ++i) {
+    const InputColumn& from = needle_inputs_[i];
+    const Operand data = from.offsets ? from.data : Slice(from.data, found_, count);
+    CORANK_RETURN_IF_ERROR(UploadTo(stream, data, &needles_[i].data));
+    if (from.offsets) {
+      CORANK_RETURN_IF_ERROR(UploadTo(stream, Slice(*from.offsets, found_, count + 1), &needles_[i].offsets));
+    }
+    if (from.validity) {
+      const Operand validity = Slice(*from.validity, found_ / 8, ValidityBytes(count));
+      CORANK_RETURN_IF_ERROR(UploadTo(stream, validity, &needles_[i].validity));
+    }
+  }
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  CORANK_RETURN_IF_ERROR(stream.SearchColumns(args, report));
+  found_ += count;
+  return count;
+}
+
 void ColumnSearchOperation::AddInputs(const std::vector<InputColumn>& from, std::vector<KeyColumn>& columns) {
   for (size_t i = 0; i < from.size(); ++i) {
     columns[i] = KeyColumnOf(from[i]);

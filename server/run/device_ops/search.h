@@ -29,7 +29,7 @@ class SearchOperation final : public RowsInTurn {
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.Search(args_, report); }
   absl::Status FaultStatus(const OperatorReport& report) const override;
-  Operand* whole_input() override { return &haystack_; }
+  std::vector<Operand*> whole_inputs() override { return {&haystack_}; }
   absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
                                    absl::Span<void* const> d_out, OperatorReport* report) override;
 
@@ -42,8 +42,8 @@ class SearchOperation final : public RowsInTurn {
   int64_t found_ = 0;  // needles in the pieces so far
 };
 
-/// Search by key columns.
-class ColumnSearchOperation final : public PhasedOperation {
+/// Search by key columns. As RowsInTurn, it finds the positions of some rows of needles at a time.
+class ColumnSearchOperation final : public RowsInTurn {
  public:
   struct Spec {
     std::vector<InputColumn> haystack;  // 1 to kMaxKeyColumns, all with the same number of rows
@@ -55,18 +55,24 @@ class ColumnSearchOperation final : public PhasedOperation {
   explicit ColumnSearchOperation(Spec spec);
 
   Operator op() const override { return Operator::kSearch; }
-  int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(args_); }
+  int64_t device_bytes(const Engine& engine) const override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override {
     return stream.SearchColumns(args_, report);
   }
   absl::Status FaultStatus(const OperatorReport& report) const override;
+  std::vector<Operand*> whole_inputs() override;
+  absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
+                                   absl::Span<void* const> d_out, OperatorReport* report) override;
 
  private:
   void AddInputs(const std::vector<InputColumn>& from, std::vector<KeyColumn>& columns);
+  bool InTurn() const override;
 
   const Spec spec_;
+  std::vector<InputColumn> haystack_inputs_{spec_.haystack}, needle_inputs_{spec_.needles};  // of pieces
   std::vector<KeyColumn> haystack_, needles_;
   ColumnSearchArgs args_;
+  int64_t found_ = 0;  // rows of needles in the pieces so far
 };
 
 }  // namespace corank

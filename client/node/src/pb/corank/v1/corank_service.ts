@@ -121,13 +121,12 @@ export const protobufFileName = "corank/v1/corank_service.proto";
  *   Merge                    inputs are streams with a count; results      up to 32 inputs, one or more in shared
  *                            are streams                                   memory, and others of up to 1 MiB inline;
  *                                                                          results are in shared memory or inline
- *   Search of `haystack`,    the large inputs and results are streams      never
- *   Expand, Gather
+ *   Search, Expand, Gather   the large inputs and results are streams;     never
+ *                            offsets of strings lie anywhere
  *   LoadBalance              results are streams                           never
  *   Move, Scatter            as Search; counts and offsets fit into        never
  *                            max_device_bytes
- * Searches by columns, Group, CombineSets, Join, Select, Rank and plans of several operations never work in
- * pieces.
+ * Group, CombineSets, Join, Select, Rank and plans of several operations never work in pieces.
  */
 
 /**
