@@ -104,6 +104,21 @@ def test_merge_takes_sorted_files(folder: pathlib.Path, capfd: pytest.CaptureFix
     assert capfd.readouterr().err.startswith("corank-table: sales.parquet: not sorted by amount; sort it by the")
 
 
+def test_search_finds_where_rows_belong_in_a_sorted_file(
+    folder: pathlib.Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run("sort", "sales.parquet", "--by", "-day,city", "--nulls=first", "-o", "sorted.parquet") == 0
+    # (null, Oslo), (2, null), (2, Oslo), (1, Bergen), (1, Århus)
+    (folder / "sought.csv").write_text("note,city,day\nx,Oslo,1\ny,Oslo,2\nz,Bergen,2\n,Aa,\n", encoding="utf-8")
+    assert run("search", "sorted.parquet", "sought.csv", "--by=-day,city", "--nulls=first") == 0
+    header = '"note","city","day","position"\n'
+    assert capfd.readouterr().out == header + '"x","Oslo",1,4\n"y","Oslo",2,2\n"z","Bergen",2,2\n,"Aa",,0\n'
+    options = ["--by=-day,city", "--nulls=first", "--side=right", "--position=at"]
+    assert run("search", "sorted.parquet", "sought.csv", *options) == 0
+    out = capfd.readouterr().out
+    assert [line.rpartition(",")[2] for line in out.splitlines()] == ['"at"', "4", "3", "2", "0"]
+
+
 def test_a_failure_is_one_line_and_leaves_the_output_as_it_was(
     folder: pathlib.Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +155,14 @@ def test_a_failure_is_one_line_and_leaves_the_output_as_it_was(
             "column 'parts' is list<element: int64>, which CSV cannot hold; write a",
         ),
         (["sort", "nested.parquet", "--by=parts"], "key: column 'parts' is list<element: int64>; keys are numbers,"),
+        (
+            ["search", "sales.parquet", "sales.parquet", "--by=day"],
+            "sales.parquet: not sorted by day; sort it by the same",
+        ),
+        (
+            ["search", "cities.csv", "sales.parquet", "--by=city", "--position=day"],
+            "sales.parquet: has a column 'day' already; name the new one by --position",
+        ),
         (["join", "sales.parquet", "cities.csv", "--on=town"], "on: no column 'town' in left; the columns are 'day'"),
         (["sort", "sales.parquet", "--by=day", "--limit=-1"], "limit: -1 is less than 0"),
         (["sort", "sales.parquet", "--by=day", "--server=127.0.0.1:1", "--deadline=1"], "Sort: "),

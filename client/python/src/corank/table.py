@@ -1,4 +1,4 @@
-"""`corank-table`, or `python -m corank.table`: sorts, merges and joins files of rows by a corank server."""
+"""`corank-table`, or `python -m corank.table`: sorts, merges, joins and searches files of rows by a corank server."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ examples:
   corank-table merge monday.parquet tuesday.parquet --by time -o both.parquet
   corank-table join sales.csv cities.csv --on city --how left -o joined.csv
   corank-table unique sales.parquet --by city --columns city
+  corank-table search quotes.parquet trades.csv --by stock,time --side right
 
 Files are .parquet, .csv or .tsv; - is CSV from stdin or to stdout. The whole
 table must fit into memory. Start a server with `corankd`.
@@ -218,6 +219,27 @@ def _merged(client: corank.Client, paths: Sequence[str], tables: Sequence[Any], 
         raise _Wrong(f"{path}: not sorted by {', '.join(keys)}; sort it by the same --by and --nulls first") from None
 
 
+def _with_positions(client: corank.Client, given: argparse.Namespace, options: dict[str, Any]) -> Any:
+    """The rows of NEEDLES with a column of their positions in TABLE.
+
+    Raises:
+        _Wrong: TABLE is not sorted, or NEEDLES has that column.
+    """
+    import pyarrow as pa
+
+    table, needles = _read(given.table, given.format), _read(given.needles, given.format)
+    if given.position in needles.column_names:
+        raise _Wrong(f"{given.needles}: has a column {given.position!r} already; name the new one by --position")
+    keys, descending = _keys(given.by, table.column_names)
+    try:
+        found = client.search_by(table, needles, keys, side=given.side, descending=descending, **options)
+    except corank.InvalidArgument as error:
+        if error.field != "haystack_columns":
+            raise
+        raise _Wrong(f"{given.table}: not sorted by {', '.join(keys)}; sort it by the same --by and --nulls") from None
+    return needles.append_column(given.position, pa.array(found))
+
+
 def _result(client: corank.Client, given: argparse.Namespace) -> Any:
     """The table that a command asks for."""
     import pyarrow as pa
@@ -234,6 +256,8 @@ def _result(client: corank.Client, given: argparse.Namespace) -> Any:
         if is_given not in ((True, False, False), (False, True, True)):
             raise _Wrong("the keys are missing or given twice; give --on, or --left-on and --right-on")
         return client.join_by(left, right, on, left_on=left_on, right_on=right_on, how=given.how, suffix=given.suffix)
+    if given.command == "search":
+        return _with_positions(client, given, options)
     if given.command == "merge":
         tables = _read_all(given.files, given.format)
         keys, descending = _keys(given.by, tables[0].column_names)
@@ -274,7 +298,7 @@ def _parser() -> argparse.ArgumentParser:
     chosen.add_argument("--columns", action="append", metavar="NAMES", help="write only these: day,amount")
     parser = argparse.ArgumentParser(
         prog="corank-table",
-        description="Sorts, merges and joins files of rows by a corank server.",
+        description="Sorts, merges, joins and searches files of rows by a corank server.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -298,6 +322,17 @@ def _parser() -> argparse.ArgumentParser:
     join.add_argument("--right-on", action="append", metavar="KEYS", help="the key columns of RIGHT")
     join.add_argument("--how", default="inner", choices=["inner", "left", "right", "full", "semi", "anti"])
     join.add_argument("--suffix", default="_right", help="for columns of RIGHT that LEFT has too; default: _right")
+    search = commands.add_parser(
+        "search", parents=[keyed, common], help="find where the rows of a file belong in a sorted one"
+    )
+    search.add_argument("table", metavar="TABLE", help="a file that is sorted by the keys")
+    search.add_argument("needles", metavar="NEEDLES", help="a file with these keys; its rows are written")
+    search.add_argument(
+        "--side", default="left", choices=["left", "right"], help="before rows with equal keys, or after; default: left"
+    )
+    search.add_argument(
+        "--position", default="position", metavar="NAME", help="the column that is added; default: position"
+    )
     return parser
 
 
