@@ -21,8 +21,10 @@ ABSL_FLAG(std::vector<std::string>, shared_memory, {},
 ABSL_FLAG(bool, cuda_ipc, false,
           "Whether callers may register GPU memory of other processes. Enable it for trusted callers only: kernels "
           "read this memory in place, and a process that changes it meanwhile can break the server.");
-ABSL_FLAG(absl::Duration, region_expiry, absl::Minutes(10),
-          "The server unregisters a region without a lease that nobody used for this long, 1s to 24h.");
+ABSL_FLAG(
+    absl::Duration, region_expiry, absl::Minutes(10),
+    "The server unregisters a region without a lease that nobody used for this long, and ends a lease that had no "
+    "region for as long, 1s to 24h.");
 ABSL_FLAG(corank::ByteCount, kept_bytes, 0,
           "Memory of each device for arrays that callers store on the server. 0 turns stored arrays off.");
 ABSL_FLAG(corank::ByteCount, kept_quota_bytes, 0,

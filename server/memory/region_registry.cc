@@ -13,7 +13,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/random/random.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
@@ -306,8 +305,9 @@ absl::StatusOr<uint64_t> RegionRegistry::Reserve(const OwnedName& key, const std
   absl::MutexLock lock(&mutex_);
   expired = TakeExpired();
   const auto lease = leases_.find(lease_id);
-  if (!lease_id.empty() && (lease == leases_.end() || lease->second != key.first)) {
-    return NoSuchLease();
+  if (!lease_id.empty()) {
+    if (lease == leases_.end() || lease->second.owner != key.first) return NoSuchLease();
+    lease->second.last_used = clock_->Now();
   }
   if (static_cast<int>(regions_.size()) >= options_.max_regions) {
     return RetryLater(v1::ERROR_REASON_TOO_MANY_OPEN,
@@ -398,40 +398,6 @@ absl::Status RegionRegistry::Unregister(absl::string_view owner, const std::stri
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> RegionRegistry::OpenLease(absl::string_view owner) {
-  absl::BitGen random;
-  const std::string id = absl::StrCat(absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16),
-                                      absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16));
-  absl::MutexLock lock(&mutex_);
-  const auto open =
-      std::count_if(leases_.begin(), leases_.end(), [owner](const auto& lease) { return lease.second == owner; });
-  if (open >= MostOfOwner()) {
-    return RetryLater(v1::ERROR_REASON_QUOTA_EXCEEDED,
-                      absl::StrCat("the caller has ", open, " leases open, its maximum"), kRegionsFullRetry);
-  }
-  if (static_cast<int>(leases_.size()) >= options_.max_regions) {
-    return RetryLater(v1::ERROR_REASON_TOO_MANY_OPEN,
-                      absl::StrCat("the server already has its maximum of leases open, ", leases_.size()),
-                      kRegionsFullRetry);
-  }
-  leases_.emplace(id, owner);
-  return id;
-}
-
-void RegionRegistry::CloseLease(const std::string& lease_id) {
-  std::vector<std::shared_ptr<MemoryRegion>> ended;
-  absl::MutexLock lock(&mutex_);
-  leases_.erase(lease_id);
-  for (auto entry = regions_.begin(); entry != regions_.end();) {
-    if (entry->second.lease_id == lease_id) {
-      ended.push_back(std::move(entry->second.region));
-      entry = regions_.erase(entry);
-    } else {
-      ++entry;
-    }
-  }
-}
-
 void RegionRegistry::ForgetDevice(int device) {
   absl::MutexLock lock(&mutex_);
   for (auto entry = regions_.begin(); entry != regions_.end();) {
@@ -480,18 +446,16 @@ std::vector<std::shared_ptr<MemoryRegion>> RegionRegistry::TakeExpired() {
 
 void RegionRegistry::GiveBackExpired() {
   std::vector<std::shared_ptr<MemoryRegion>> expired;  // freed without the lock
-  absl::MutexLock lock(&mutex_);
-  expired = TakeExpired();
+  {
+    absl::MutexLock lock(&mutex_);
+    expired = TakeExpired();
+  }
+  EndIdleLeases();
 }
 
 int64_t RegionRegistry::region_count() const {
   absl::MutexLock lock(&mutex_);
   return static_cast<int64_t>(regions_.size());
-}
-
-int64_t RegionRegistry::lease_count() const {
-  absl::MutexLock lock(&mutex_);
-  return static_cast<int64_t>(leases_.size());
 }
 
 }  // namespace corank

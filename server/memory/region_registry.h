@@ -79,7 +79,7 @@ class RegionRegistry {
     bool cuda_ipc = false;
     /// Most regions of all owners, and most leases. One owner may have at most a quarter of each.
     int max_regions = 1024;
-    /// A region without a lease that no request used for this long is unregistered.
+    /// A region without a lease that no request used for this long is unregistered; a lease without regions ends.
     std::chrono::nanoseconds expiry = std::chrono::minutes(10);
   };
 
@@ -102,7 +102,9 @@ class RegionRegistry {
   absl::Status Unregister(absl::string_view owner, const std::string& name);
 
   /// A new lease. RESOURCE_EXHAUSTED with RetryInfo: too many are open.
-  absl::StatusOr<std::string> OpenLease(absl::string_view owner);
+  /// `on_idle`: called once, on any thread, when the lease had no region for Options::expiry. It must not block; its
+  /// caller closes the lease.
+  absl::StatusOr<std::string> OpenLease(absl::string_view owner, std::function<void()> on_idle = nullptr);
   /// Unregisters all regions of the lease. Memory that requests use is released with the last of them.
   void CloseLease(const std::string& lease_id);
 
@@ -117,7 +119,7 @@ class RegionRegistry {
   int64_t region_count() const;
   int64_t lease_count() const;
 
-  /// Drops expired regions, which have no lease and were not used for too long.
+  /// Drops expired regions, which have no lease and were not used for too long, and tells idle leases so.
   void GiveBackExpired() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -128,12 +130,18 @@ class RegionRegistry {
     uint64_t serial;
   };
   using Regions = std::map<OwnedName, Entry>;
+  struct LeaseEntry {
+    std::string owner;
+    Instant last_used;  // when it was opened or had a region, as far as is known
+    std::function<void()> on_idle;
+  };
 
   int MostOfOwner() const { return std::max(1, options_.max_regions / 4); }
   // Reserves the name. Returns the serial number of the entry, by which Publish recognizes it.
   absl::StatusOr<uint64_t> Reserve(const OwnedName& key, const std::string& lease_id);
   absl::StatusOr<v1::Region> Publish(const OwnedName& key, uint64_t serial,
                                      absl::StatusOr<std::shared_ptr<MemoryRegion>> region, const Wanted& wanted);
+  void EndIdleLeases() ABSL_LOCKS_EXCLUDED(mutex_);
   // Removes expired entries. The caller frees their memory without the lock.
   std::vector<std::shared_ptr<MemoryRegion>> TakeExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -143,7 +151,7 @@ class RegionRegistry {
   mutable absl::Mutex mutex_;
   Regions regions_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_serial_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, std::string> leases_ ABSL_GUARDED_BY(mutex_);  // id, owner
+  std::map<std::string, LeaseEntry> leases_ ABSL_GUARDED_BY(mutex_);  // by id
   std::vector<std::shared_ptr<MemoryRegion>> lost_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -18,6 +18,11 @@ namespace {
 constexpr char kService[] = "corank.v1.MemoryService";
 constexpr char kOpenLease[] = "open_lease";
 
+absl::Status LeaseIdle() {
+  return Error(v1::ERROR_REASON_STREAM_IDLE,
+               "the lease had no region for --region-expiry; open another one before the next registration");
+}
+
 // A call that stays open until its caller ends it or disappears.
 class LeaseCall final : public SmallCall {
  public:
@@ -45,7 +50,8 @@ class LeaseCall final : public SmallCall {
     CORANK_RETURN_IF_ERROR(message.status());
     v1::OpenLeaseRequest request;
     CORANK_RETURN_IF_ERROR(ParseSmall(*message, &request));
-    CORANK_ASSIGN_OR_RETURN(id_, environment_.places.regions->OpenLease((*caller_)->tenant));
+    const auto end = [call = call()] { call->Finish(ToCallStatus(LeaseIdle(), "")); };
+    CORANK_ASSIGN_OR_RETURN(id_, environment_.places.regions->OpenLease((*caller_)->tenant, end));
     return absl::OkStatus();
   }
 

@@ -238,6 +238,26 @@ TEST_F(RegionTest, ALeaseTakesItsRegionsWithIt) {
   EXPECT_TRUE((*used)->intact()) << "a request keeps what it uses";
 }
 
+TEST_F(RegionTest, ALeaseWithoutRegionsForTooLongIsTold) {
+  int told = 0, told_used = 0;
+  ASSERT_TRUE(registry_.OpenLease("a", [&told] { ++told; }).ok());
+  auto request = Request("leased");
+  request.set_lease_id(*registry_.OpenLease("a", [&told_used] { ++told_used; }));
+  ASSERT_TRUE(registry_.Register("a", request).ok());
+  clock_.Advance(TestOptions().expiry);
+  registry_.GiveBackExpired();
+  EXPECT_EQ(told, 0);
+  clock_.Advance(std::chrono::nanoseconds(1));
+  for (int i = 0; i < 2; ++i) registry_.GiveBackExpired();
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(told_used, 0) << "its region needs no use";
+  EXPECT_EQ(registry_.lease_count(), 2) << "until their calls end";
+  ASSERT_TRUE(registry_.Unregister("a", "leased").ok());
+  clock_.Advance(TestOptions().expiry + std::chrono::nanoseconds(1));
+  registry_.GiveBackExpired();
+  EXPECT_EQ(told_used, 1);
+}
+
 TEST_F(RegionTest, UnusedRegionsExpireAndUsedOnesDoNot) {
   ASSERT_TRUE(registry_.Register("a", Request("old")).ok());
   ASSERT_TRUE(registry_.Register("a", Request("used")).ok());

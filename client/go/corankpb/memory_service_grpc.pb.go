@@ -62,7 +62,8 @@ type MemoryServiceClient interface {
 	// cancellation or because the caller is gone, the server unregisters all regions of the lease; it unmaps each of them
 	// once no request uses it.
 	//
-	// Errors: RESOURCE_EXHAUSTED if the tenant (256) or the server (1024) has its most leases.
+	// Errors: RESOURCE_EXHAUSTED if the tenant (256) or the server (1024) has its most leases; DEADLINE_EXCEEDED once the
+	// lease had no region for the time after which the server unregisters unused regions (--region-expiry).
 	OpenLease(ctx context.Context, in *OpenLeaseRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OpenLeaseResponse], error)
 	// Lists the regions of the caller's tenant, ordered by name, a page at a time.
 	ListRegions(ctx context.Context, in *ListRegionsRequest, opts ...grpc.CallOption) (*ListRegionsResponse, error)
@@ -226,7 +227,8 @@ type MemoryServiceServer interface {
 	// cancellation or because the caller is gone, the server unregisters all regions of the lease; it unmaps each of them
 	// once no request uses it.
 	//
-	// Errors: RESOURCE_EXHAUSTED if the tenant (256) or the server (1024) has its most leases.
+	// Errors: RESOURCE_EXHAUSTED if the tenant (256) or the server (1024) has its most leases; DEADLINE_EXCEEDED once the
+	// lease had no region for the time after which the server unregisters unused regions (--region-expiry).
 	OpenLease(*OpenLeaseRequest, grpc.ServerStreamingServer[OpenLeaseResponse]) error
 	// Lists the regions of the caller's tenant, ordered by name, a page at a time.
 	ListRegions(context.Context, *ListRegionsRequest) (*ListRegionsResponse, error)

@@ -4087,7 +4087,8 @@ pub mod memory_service_client {
         /// cancellation or because the caller is gone, the server unregisters all regions of the lease; it unmaps each of them
         /// once no request uses it.
         ///
-        /// Errors: RESOURCE_EXHAUSTED if the tenant (256) or the server (1024) has its most leases.
+        /// Errors: RESOURCE_EXHAUSTED if the tenant (256) or the server (1024) has its most leases; DEADLINE_EXCEEDED once the
+        /// lease had no region for the time after which the server unregisters unused regions (--region-expiry).
         pub async fn open_lease(
             &mut self,
             request: impl tonic::IntoRequest<super::OpenLeaseRequest>,
@@ -4318,7 +4319,8 @@ pub mod memory_service_server {
         /// cancellation or because the caller is gone, the server unregisters all regions of the lease; it unmaps each of them
         /// once no request uses it.
         ///
-        /// Errors: RESOURCE_EXHAUSTED if the tenant (256) or the server (1024) has its most leases.
+        /// Errors: RESOURCE_EXHAUSTED if the tenant (256) or the server (1024) has its most leases; DEADLINE_EXCEEDED once the
+        /// lease had no region for the time after which the server unregisters unused regions (--region-expiry).
         async fn open_lease(
             &self,
             request: tonic::Request<super::OpenLeaseRequest>,
