@@ -289,7 +289,8 @@ void Metrics::SetOpen(const OpenItems& open) {
   set("corank_connections", "Open connections to --listen.", open.connections);
   set("corank_calls", "Calls in progress, except for health checks and GetServerInfo.", open.calls);
   set("corank_stream_jobs", "Execute jobs in progress.", open.jobs);
-  set("corank_stream_job_bytes", "Memory of Execute jobs in progress, without pinned buffers.", open.job_bytes);
+  set("corank_stream_job_bytes", "Memory of Execute jobs and of work in pieces, without pinned buffers.",
+      open.job_bytes);
   set("corank_regions", "Registered regions of shared memory and GPU memory.", open.regions);
   set("corank_region_leases", "Leases of regions that callers hold.", open.leases);
 }

@@ -1,10 +1,8 @@
 #include "server/plan/planner.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
-#include "kernels/engine/budget.h"
 #include "server/run/external_work.h"
 #include "server/run/job_memory.h"
 
@@ -62,7 +60,7 @@ bool Shard(Plan& plan, const PlannerOptions& options, const DeviceSet& devices, 
 
 Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, const PlannerOptions& options,
                  const StreamOptions& streams, const DeviceSet& devices, uint64_t idle, RunBuffers* buffers,
-                 uint64_t shards) {
+                 const std::shared_ptr<Budget>& job_memory, uint64_t shards) {
   Plan plan;
   plan.operation = std::move(operation);
   plan.work_bytes = std::max(extent.message_bytes, plan.operation->work_bytes());
@@ -86,8 +84,7 @@ Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, con
     external.reset();
   }
   if (external != nullptr) {
-    means.memory = std::make_shared<JobMemory>(streams.max_device_bytes, streams.max_host_bytes,
-                                               Budget::Create(std::numeric_limits<int64_t>::max()), buffers);
+    means.memory = std::make_shared<JobMemory>(streams.max_device_bytes, streams.max_host_bytes, job_memory, buffers);
     means.piece_bytes = streams.piece_bytes;
     work.external = external->strategy();
     work.external_host_bytes = external->HostBytes(/*parts=*/0, means.piece_bytes, *means.memory);

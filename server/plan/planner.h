@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "kernels/engine/budget.h"
 #include "kernels/engine/engine.h"
 #include "server/memory/device_set.h"
 #include "server/memory/run_buffers.h"
@@ -71,10 +72,10 @@ Strategy ChooseStrategy(const Workload& work, const PlannerOptions& options);
 
 /// The plan of a request whose arrays are all there.
 /// `idle`: the devices without work. `shards`: the devices of its sharded arrays, which share it whatever they do; 0:
-/// none is sharded.
+/// none is sharded. `job_memory`: counts what work in pieces allocates.
 Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, const PlannerOptions& options,
                  const StreamOptions& streams, const DeviceSet& devices, uint64_t idle, RunBuffers* buffers,
-                 uint64_t shards = 0);
+                 const std::shared_ptr<Budget>& job_memory, uint64_t shards = 0);
 
 /// What an operation takes on each device. Small work takes no more than every lane has.
 MemoryNeed NeedOf(const Operation& operation, Strategy strategy, const DeviceSet& devices);

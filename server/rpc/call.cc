@@ -148,7 +148,7 @@ absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask(bool may_wait, bool* wo
   const Extent extent{request.bytes, places.placed_bytes(), places.all_inline()};
   task->plan = PlanRequest(std::move(operation), extent, environment_.planner, environment_.streams,
                            *environment_.places.devices, IdleDevices(places.devices()), environment_.places.run_buffers,
-                           places.shard_devices());
+                           environment_.job_memory, places.shard_devices());
   task->plan.devices &= places.devices();
   task->plan.operation->ReadsFrom(places.TakeSources());
   const bool is_long = places.placed_bytes() > environment_.planner.long_bytes;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,6 +54,8 @@ struct CallEnvironment {
   ActiveCalls* active_calls = nullptr;
   /// Bounds messages that have not come whole, beside their arrays.
   Budget* buffered = nullptr;
+  /// Counts what streams and work in pieces allocate. Admission bounds it (DeviceMemory), so it has no limit.
+  std::shared_ptr<Budget> job_memory = Budget::Create(std::numeric_limits<int64_t>::max());
   /// Outlives the loops that calls run on.
   LargeCalls* large_calls = nullptr;
   /// For what is to happen later.

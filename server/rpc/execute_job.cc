@@ -1,7 +1,6 @@
 #include "server/rpc/execute_job.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
@@ -179,8 +178,7 @@ std::shared_ptr<ExecuteJobs> ExecuteJobs::Create(const CallEnvironment& environm
 }
 
 ExecuteJobs::ExecuteJobs(const CallEnvironment& environment)
-    : environment_(std::make_shared<CallEnvironment>(environment)),
-      memory_(Budget::Create(std::numeric_limits<int64_t>::max())) {}
+    : environment_(std::make_shared<CallEnvironment>(environment)), memory_(environment_->job_memory) {}
 
 absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::Join(std::unique_ptr<ExecutePlan> plan, PartMemory held,
                                                               Instant deadline,

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -75,6 +76,31 @@ class SharedPiecesTest : public ::testing::TestWithParam<int64_t> {
 
 // 100003 rows of 8 bytes: within the device memory, and far beyond it.
 INSTANTIATE_TEST_SUITE_P(Memory, SharedPiecesTest, ::testing::Values(int64_t{64} << 20, int64_t{300000}));
+
+TEST(PiecesMemoryTest, CountsWithThatOfStreams) {
+  std::atomic<const Server*> server{nullptr};
+  std::atomic<int64_t> most{0};
+  auto [puppet, engine] = MakePuppet([&](const std::string& phase, OperatorReport*) {
+    const Server* const running = server;
+    if (phase == "Run" && running != nullptr) most = std::max<int64_t>(most, running->jobs().memory_in_use);
+    return absl::OkStatus();
+  });
+  Server::Options options = PiecesOptions(int64_t{64} << 20);
+  options.device_budget_bytes = int64_t{64} << 20;
+  const RunningServer running(options, std::move(engine));
+  server = &running.server();
+  const SharedObject object(kRegionBytes);
+  const MemoryCalls memory(running.channel());
+  ASSERT_TRUE(memory.Register(object).ok());
+  v1::SortRequest request;
+  *request.mutable_keys() = InRegion(v1::ELEMENT_TYPE_UINT32, 100003, 0);
+  *request.mutable_keys_destination() = ToRegion(kHalf);
+  grpc::ClientContext context;
+  v1::SortResponse response;
+  Call(running.stub(), &context, request, &response);  // a puppet's answer may be wrong
+  EXPECT_GT(most, 0);
+  EXPECT_EQ(running.server().jobs().memory_in_use, 0);
+}
 
 TEST_P(SharedPiecesTest, SortWithValuesIsStable) {
   constexpr size_t kCount = 100003;
