@@ -274,6 +274,56 @@ def test_region_cannot_go_while_a_stream_for_it_still_arrives(
         region.unregister()
 
 
+@pytest.mark.parametrize("place", ["region", "kept"])
+def test_what_a_stream_reads_cannot_go_while_the_rest_of_it_arrives(
+    placed_server: LocalServer, placed: corank.Client, needs: Needs, place: str
+) -> None:
+    needs("shared_memory" if place == "region" else "stored")
+    goes_on = threading.Event()
+    there = np.array([1, 3], np.uint32)
+    name = secrets.token_hex(8)
+    with Object(placed, there.nbytes) as region, grpc.insecure_channel(placed_server.address) as channel:
+        region.mapped[:] = there.tobytes()
+        region.register()
+        placed.store(name, there)
+        first = a.Array(type=a.ELEMENT_TYPE_UINT32, count=2)
+        if place == "region":
+            first.shared_memory.region = region.name
+        else:
+            first.stored.name = name
+        second = a.Array(type=a.ELEMENT_TYPE_UINT32, count=1, stream=a.StreamPlace(stream_id=0))
+        plan = c.Plan(operations=[c.Operation(merge=o.MergeRequest(keys=[first, second]))])
+
+        def requests() -> Iterator[bytes]:
+            yield c.ExecuteRequest(plan=plan).SerializeToString()
+            goes_on.wait()
+            chunk = a.ArrayChunk(stream_id=0, data=np.array([2], np.uint32).tobytes())
+            yield c.ExecuteRequest(chunk=chunk).SerializeToString()
+
+        def release() -> None:
+            if place == "region":
+                region.unregister_now()
+            else:
+                placed._connection.memory_call(
+                    "DeleteArray", memory.DeleteArrayRequest(name=name), memory.DeleteArrayResponse
+                )
+
+        method: Any = channel.stream_stream("/corank.v1.CorankService/Execute")
+        call = method(requests(), timeout=600)
+        try:
+            wait_until(lambda: samples(placed_server)["corank_stream_jobs"] > 0, "the plan has arrived")
+            with pytest.raises(corank.CorankError) as refused:
+                release()
+            assert refused.value.code == "FAILED_PRECONDITION"
+        finally:
+            goes_on.set()
+        answers = [c.ExecuteResponse.FromString(answer) for answer in call]
+        result = answers[-1].result.merge.keys
+        assert np.frombuffer(result.inline_data, np.uint32).tolist() == [1, 2, 3]
+        release()
+        region.unregister() if place == "kept" else placed.delete(name)
+
+
 def test_lease_ends_with_its_call(placed: corank.Client, needs: Needs) -> None:
     needs("shared_memory")
     call = placed._connection.memory_stream("OpenLease")(memory.OpenLeaseRequest().SerializeToString())

@@ -31,7 +31,9 @@ const std::string kGreeting = absl::StrCat("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", s
 // A TCP connection to 127.0.0.1 with full control over its bytes.
 class Peer {
  public:
-  explicit Peer(const std::string& address) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+  /// `receive_bytes`: size of its receive buffer; 0: the system's.
+  explicit Peer(const std::string& address, int receive_bytes = 0) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
+    if (receive_bytes > 0) setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof(receive_bytes));
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(static_cast<uint16_t>(ListenAddress::Parse(address)->port));
@@ -49,6 +51,11 @@ class Peer {
   bool Hears() const {
     char byte = 0;
     return recv(fd_, &byte, 1, MSG_PEEK) == 1;
+  }
+  /// Whether a byte arrives before the timeout. Reads it.
+  bool TakesAByte() const {
+    char byte = 0;
+    return recv(fd_, &byte, 1, 0) == 1;
   }
   /// Whether the other side closes the connection before the timeout.
   bool IsHungUpOn() const {
@@ -157,6 +164,22 @@ TEST(MetricsPort, SilentConnectionsKeepNoScrapeOutAndAreClosed) {
   EXPECT_THAT(Scrape(address), HasSubstr("corank_queue_requests 0\n"));
   EXPECT_TRUE(silent.IsHungUpOn());
   EXPECT_TRUE(half.IsHungUpOn());
+}
+
+TEST(MetricsPort, ManyReadersOfAByteAtATimeKeepNoScrapeOut) {
+  Server::Options options = TestOptions();
+  options.metrics_listen = "127.0.0.1:0";
+  const RunningServer running(options);
+  const std::string& address = running.server().metrics_address();
+  std::deque<Peer> readers;
+  for (int i = 0; i < 64; ++i) {
+    readers.emplace_back(address, /*receive_bytes=*/2048).Send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    ASSERT_TRUE(readers.back().Hears()) << "number " << i;
+  }
+  for (int byte = 0; byte < 3; ++byte) {
+    for (const Peer& reader : readers) EXPECT_TRUE(reader.TakesAByte());
+    EXPECT_THAT(Scrape(address), HasSubstr("corank_queue_requests 0\n"));
+  }
 }
 
 TEST(Metrics, SayWhenTheCertificateExpires) {

@@ -9,7 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "google/protobuf/descriptor.h"
 #include "tests/server/good_requests.h"
 #include "tests/server/messages.h"
@@ -81,6 +85,43 @@ TEST_F(SecurityCallsTest, NoMethodAnswersACallerWithoutAKnownToken) {
   EXPECT_EQ(Refused("unauthenticated"), calls);
   EXPECT_EQ(server_.server().arrays().used_bytes(), 0);
   EXPECT_EQ(server_.server().regions().region_count(), 0);
+}
+
+TEST_F(SecurityCallsTest, WrongTokensAreCountedAndFillNoLog) {
+  absl::Mutex mutex;
+  int64_t lines = 0, left_out = 0;
+  const Logger logger(LogLevel::kInfo, [&](absl::string_view line) {
+    if (!absl::StrContains(line, "UNAUTHENTICATED")) return;
+    absl::MutexLock lock(&mutex);
+    ++lines;
+    int64_t more = 0;
+    constexpr absl::string_view kLeftOut = "\"left_out\":";
+    const size_t at = line.find(kLeftOut);
+    if (at != absl::string_view::npos &&
+        absl::SimpleAtoi(line.substr(at + kLeftOut.size(), line.find('}', at) - at - kLeftOut.size()), &more)) {
+      left_out += more;
+    }
+  });
+  Server::Options options = SecuredOptions();
+  options.security.tokens_file = tokens_;
+  std::vector<ChosenEngine> engines;
+  engines.push_back(CpuEngine());
+  const auto server = *Server::Start(options, std::move(engines), &Clock::Steady(), &logger);
+  const auto channel = Connect(server->address());
+  constexpr int kCalls = 1000;
+  const absl::Time begin = absl::Now();
+  for (int i = 0; i < kCalls; ++i) {
+    grpc::ClientContext context;
+    context.AddMetadata("authorization", "Bearer nobody's");
+    const std::string method = absl::StrCat(i % 2 == 0 ? kCorank : kMemory, i % 2 == 0 ? "Sort" : "ListRegions");
+    EXPECT_EQ(CallRaw(channel, method, &context, "").error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  }
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
+  EXPECT_EQ(RefusedSoFar(*server, "unauthenticated"), kCalls);
+  absl::MutexLock lock(&mutex);
+  EXPECT_GE(lines, LogLimit::kBurst);
+  EXPECT_LE(static_cast<double>(lines), LogLimit::kBurst + LogLimit::kPerSecond * seconds + 1);
+  EXPECT_LE(lines + left_out, kCalls);
 }
 
 TEST_F(SecurityCallsTest, AKnownTokenIsServed) {
