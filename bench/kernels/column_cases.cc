@@ -389,7 +389,7 @@ void AddColumnCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Cas
   for (const auto& table : kTables) {
     const int log2 = std::min(22, options.max_log2);  // the host sorts the runs
     if (table.make != &TwoColumns && table.make != &ThreeColumns && table.make != &Words) continue;
-    for (const int64_t runs : {2, 8, 64}) {
+    for (const int64_t runs : {2, 8, 32, 64}) {
       Case entry;
       Row& identity = entry.failure_row;
       identity.row = "merge by columns";

@@ -115,13 +115,13 @@ TEST_F(MergeColumns, TakesEqualRowsFromEarlierRuns) {
 
 TEST_F(MergeColumns, MergesManyRows) {
   const int64_t rows = (int64_t{1} << 19) + 2;
-  const std::vector<TestColumn> columns = {
-      Numbers(KeyType::kInt64, kAscending, Distribution::kSixteenDistinct, rows, 1),
-      Numbers(KeyType::kUint64, kDescending, Distribution::kUniform, rows, 2)};
-  for (int64_t runs : {2, 7}) {
-    ColumnSortCase test = CaseOf(columns, runs, 3);
-    test.want_indices = test.want_ranks = true;
-    CheckOnce(test, StableRowOrder(test.columns));
+  const TestColumn few = Numbers(KeyType::kInt32, kAscending, Distribution::kSixteenDistinct, rows, 1);
+  for (const KeyType type : {KeyType::kUint32, KeyType::kUint64}) {  // rows of 8 and of 12 bytes
+    for (int64_t runs : {2, 7, 40}) {
+      ColumnSortCase test = CaseOf({few, Numbers(type, kDescending, Distribution::kUniform, rows, 2)}, runs, 3);
+      test.want_indices = test.want_ranks = true;
+      CheckOnce(test, StableRowOrder(test.columns));
+    }
   }
 }
 
@@ -154,16 +154,21 @@ TEST_F(MergeColumns, NamesTheFirstRowThatIsOutOfOrder) {
 }
 
 TEST_F(MergeColumns, NamesTheFirstOfManyFaults) {
-  std::vector<int64_t> numbers(20011);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  ColumnSortCase test;
-  test.want_indices = true;
-  for (int64_t run = 0; run <= 1000; ++run) test.run_offsets.push_back(run * 20);
-  test.run_offsets.push_back(20011);
-  for (size_t at = 20010; at > 9000; at -= 501) std::swap(numbers[at], numbers[at - 1]);
-  test.columns = {Counting(numbers), BytesColumn(9, kAscending, FewBytes(20011, 9, 9, 1, 1))};
-  const int64_t first = std::is_sorted_until(numbers.begin(), numbers.end()) - numbers.begin();
-  ExpectUnsorted(test, static_cast<int32_t>(first / 20), first % 20);
+  for (const int64_t rows : {int64_t{20011}, (int64_t{1} << 19) + 2}) {
+    SCOPED_TRACE(::testing::Message() << "rows=" << rows);
+    std::vector<int64_t> numbers(static_cast<size_t>(rows));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    ColumnSortCase test;
+    test.want_indices = true;
+    for (int64_t run = 0; run <= 1000; ++run) test.run_offsets.push_back(run * 20);
+    test.run_offsets.push_back(rows);
+    for (size_t at = 20010; at > 9000; at -= 501) std::swap(numbers[at], numbers[at - 1]);
+    const int64_t first = std::is_sorted_until(numbers.begin(), numbers.end()) - numbers.begin();
+    test.columns = {Counting(numbers)};
+    ExpectUnsorted(test, static_cast<int32_t>(first / 20), first % 20);
+    test.columns.push_back(BytesColumn(9, kAscending, FewBytes(rows, 9, 9, 1, 1)));
+    ExpectUnsorted(test, static_cast<int32_t>(first / 20), first % 20);
+  }
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ struct CodeState {
   unsigned long long bases[RowOrder::kMaxColumns];
   RowSurvey survey;
   RowCode code;
+  unsigned long long unsorted;  // a FaultCell (operator_report.cuh): the first row of a run that is out of order
 };
 
 /// Enqueues the survey of all rows, the choice of d_state->code, and d_codes[row] = the code of the row. Gives `order`

@@ -4,6 +4,7 @@
 
 #include "kernels/common/row_order.h"
 #include "kernels/cuda/columns/column_codes.h"
+#include "kernels/cuda/columns/column_tuning.h"
 #include "kernels/cuda/columns/equal_codes.h"
 #include "kernels/cuda/columns/merge_codes.h"
 #include "kernels/cuda/columns/row_ranks.h"
@@ -92,7 +93,8 @@ cudaError_t SortByHalves(const ColumnSortArgs& args, const RowOrder& order, uint
   return Sort(by_high, d_sort_workspace, bytes, h_report, stream);
 }
 
-/// Writes the codes of all rows in ascending order to d_sorted_codes, and their row numbers to d_rows.
+/// Writes the codes of all rows in ascending order to d_sorted_codes, and their row numbers to d_rows. Checks the runs,
+/// if there are any.
 cudaError_t SortCodes(RowOrder& order, const ColumnSortArgs& args, CodeState* d_state, uint64_t* d_sorted_codes,
                       void* d_rows, Workspace& workspace, OperatorReport* h_report, cudaStream_t stream) {
   auto* const d_codes = workspace.Carve<uint64_t>(args.count);
@@ -108,6 +110,9 @@ cudaError_t SortCodes(RowOrder& order, const ColumnSortArgs& args, CodeState* d_
   void* const d_sort_workspace = workspace.CarveBytes(sort_bytes);
   if (workspace.IsSizing()) return cudaSuccess;
   CORANK_RETURN_IF_CUDA_ERROR(MakeCodes(order, args.count, d_state, d_codes, stream));
+  if (args.run_count > 0) {
+    CORANK_RETURN_IF_CUDA_ERROR(CheckRuns(order, args, d_state, d_codes, stream));
+  }
   return Sort(codes, d_sort_workspace, sort_bytes, h_report, stream);
 }
 
@@ -120,18 +125,31 @@ cudaError_t SortRows(const ColumnSortArgs& args, int index_bytes, void* d_rows, 
     CORANK_RETURN_IF_CUDA_ERROR(NumberSegments(args, d_segments, stream));
   }
   RowOrder order = OrderOf(args, d_segments);
-  const bool merges = args.run_count > 0;
-  if (!merges && SortsHalves(args, order, index_bytes)) {
-    return SortByHalves(args, order, static_cast<uint32_t*>(d_rows), workspace, h_report, stream);
-  }
+  const bool has_runs = args.run_count > 0;
+  const bool merges = has_runs && args.run_count <= ColumnTuning::kMostMergedRuns;
   auto* const d_state = workspace.Carve<CodeState>(1);
-  auto* const d_sorted_codes = workspace.Carve<uint64_t>(args.count);
-  *d_row_codes = d_sorted_codes;
-  CORANK_RETURN_IF_CUDA_ERROR(
-      merges ? MergeCodes(order, args, d_state, d_sorted_codes, d_rows, index_bytes, workspace, h_report, stream)
-             : SortCodes(order, args, d_state, d_sorted_codes, d_rows, workspace, h_report, stream));
-  if (order.stream_bytes() <= 8) return cudaSuccess;
-  return SortEqualCodes(order, d_sorted_codes, workspace.IsSizing() ? nullptr : &d_state->code, d_rows, index_bytes,
+  const bool by_halves = !merges && SortsHalves(args, order, index_bytes);
+  if (by_halves) {
+    if (has_runs && !workspace.IsSizing()) {
+      CORANK_RETURN_IF_CUDA_ERROR(CheckRuns(order, args, d_state, /*d_codes=*/nullptr, stream));
+    }
+    CORANK_RETURN_IF_CUDA_ERROR(SortByHalves(args, order, static_cast<uint32_t*>(d_rows), workspace, h_report, stream));
+  } else {
+    auto* const d_sorted_codes = workspace.Carve<uint64_t>(args.count);
+    *d_row_codes = d_sorted_codes;
+    if (merges) {
+      h_report->sort_algorithm = SortAlgorithm::kMergeRuns;
+      CORANK_RETURN_IF_CUDA_ERROR(
+          MergeCodes(order, args, d_state, d_sorted_codes, d_rows, index_bytes, workspace, stream));
+    } else {
+      CORANK_RETURN_IF_CUDA_ERROR(SortCodes(order, args, d_state, d_sorted_codes, d_rows, workspace, h_report, stream));
+    }
+  }
+  if (has_runs && !workspace.IsSizing()) {
+    CORANK_RETURN_IF_CUDA_ERROR(ReportRuns(h_report->sort_algorithm, d_state, h_report, stream));
+  }
+  if (by_halves || order.stream_bytes() <= 8) return cudaSuccess;
+  return SortEqualCodes(order, *d_row_codes, workspace.IsSizing() ? nullptr : &d_state->code, d_rows, index_bytes,
                         args.count, workspace, stream);
 }
 

@@ -14,6 +14,9 @@ struct ColumnTuning {
   /// Rows of the sample, one for each thread of a block. It decides whether all rows are worth a survey.
   static constexpr int kSampleRows = 1024;
 
+  /// More runs than this are sorted instead of merged.
+  static constexpr int32_t kMostMergedRuns = 32;
+
   /// The mergesort of rows with equal codes. Items have 16 bytes, so a tile takes 16 KiB of shared memory.
   static constexpr int kTieThreads = 256;
   static constexpr int kTieItems = 4;

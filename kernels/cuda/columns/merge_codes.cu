@@ -2,7 +2,7 @@
 //
 // Algorithm: codes of sorted rows are sorted, so Merge merges the runs of codes with the row numbers. A check compares
 //            neighbours in each run: by their codes and, if these are equal and the key continues, by the rows
-//            themselves.
+//            themselves. Of many runs (ColumnTuning::kMostMergedRuns), only the check runs, and a sort follows.
 // Work: that of Merge for n 8-byte keys; one comparison for each row.
 // Memory: that of MakeCodes and of Merge with row numbers as values; one read of the codes, and two reads of each row
 //         whose code is that of its predecessor.
@@ -34,21 +34,25 @@ struct RunGroup {
 /// One row of blocks for each run.
 __global__ void __launch_bounds__(Tuning::kThreads)
     CheckRunsKernel(const __grid_constant__ RowOrder order, const __grid_constant__ RunGroup group,
-                    const uint64_t* d_codes, const RowCode* d_code, FaultCell* d_cell) {
+                    const uint64_t* d_codes, CodeState* d_state) {
   const int64_t begin = group.offsets[blockIdx.y], end = group.offsets[blockIdx.y + 1];
-  const int64_t equal_bytes = d_code->next_byte();
-  const bool codes_decide = equal_bytes >= order.stream_bytes();
+  const bool has_codes = d_codes != nullptr;
+  const int64_t equal_bytes = has_codes ? d_state->code.next_byte() : 0;
+  const bool codes_decide = has_codes && equal_bytes >= order.stream_bytes();
   const int64_t stride = int64_t{gridDim.x} * Tuning::kThreads;
   for (int64_t row = begin + 1 + int64_t{blockIdx.x} * Tuning::kThreads + threadIdx.x; row < end; row += stride) {
-    const uint64_t previous = d_codes[row - 1], code = d_codes[row];
+    const uint64_t previous = has_codes ? d_codes[row - 1] : 0, code = has_codes ? d_codes[row] : 0;
     bool falls = previous > code;
     if (previous == code && !codes_decide) falls = order.Compare(row - 1, row, equal_bytes) > 0;
-    if (falls) atomicMax(d_cell, PackFault(group.first + static_cast<int32_t>(blockIdx.y), row - begin));
+    if (falls) atomicMax(&d_state->unsorted, PackFault(group.first + static_cast<int32_t>(blockIdx.y), row - begin));
   }
 }
 
-cudaError_t CheckRuns(const RowOrder& order, const ColumnSortArgs& args, const uint64_t* d_codes, const RowCode* d_code,
-                      FaultCell* d_cell, cudaStream_t stream) {
+}  // namespace
+
+cudaError_t CheckRuns(const RowOrder& order, const ColumnSortArgs& args, CodeState* d_state, const uint64_t* d_codes,
+                      cudaStream_t stream) {
+  CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(&d_state->unsorted, 0, sizeof(FaultCell), stream));
   for (int32_t first = 0; first < args.run_count; first += RunGroup::kMaxRuns) {
     const int32_t runs = std::min(args.run_count - first, RunGroup::kMaxRuns);
     RunGroup group{};
@@ -59,18 +63,21 @@ cudaError_t CheckRuns(const RowOrder& order, const ColumnSortArgs& args, const u
     if (longest < 2) continue;
     const int64_t blocks = std::min(CeilDiv(longest, Tuning::kThreads), CeilDiv(Tuning::kMaxBlocks, runs));
     const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(runs));
-    CheckRunsKernel<<<grid, Tuning::kThreads, 0, stream>>>(order, group, d_codes, d_code, d_cell);
+    CheckRunsKernel<<<grid, Tuning::kThreads, 0, stream>>>(order, group, d_codes, d_state);
     CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
   }
   return cudaSuccess;
 }
 
-}  // namespace
+cudaError_t ReportRuns(SortAlgorithm algorithm, const CodeState* d_state, OperatorReport* d_report,
+                       cudaStream_t stream) {
+  OperatorReport report;
+  report.sort_algorithm = algorithm;
+  return WriteReport(report, &d_state->unsorted, d_report, stream);
+}
 
 cudaError_t MergeCodes(RowOrder& order, const ColumnSortArgs& args, CodeState* d_state, uint64_t* d_sorted_codes,
-                       void* d_rows, int index_bytes, Workspace& workspace, OperatorReport* d_report,
-                       cudaStream_t stream) {
-  auto* const d_cell = workspace.Carve<FaultCell>(1);
+                       void* d_rows, int index_bytes, Workspace& workspace, cudaStream_t stream) {
   auto* const d_codes = workspace.Carve<uint64_t>(args.count);
   auto* const d_numbers = static_cast<char*>(workspace.CarveBytes(args.count * index_bytes));
   std::vector<MergeInput> runs(static_cast<size_t>(args.run_count));
@@ -91,14 +98,10 @@ cudaError_t MergeCodes(RowOrder& order, const ColumnSortArgs& args, CodeState* d
   void* const d_merge_workspace = workspace.CarveBytes(merge_bytes);
   if (workspace.IsSizing()) return cudaSuccess;
 
-  CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_cell, 0, sizeof(FaultCell), stream));
   CORANK_RETURN_IF_CUDA_ERROR(MakeCodes(order, args.count, d_state, d_codes, stream));
   CORANK_RETURN_IF_CUDA_ERROR(Iota(d_numbers, index_bytes, 0, args.count, stream));
-  CORANK_RETURN_IF_CUDA_ERROR(CheckRuns(order, args, d_codes, &d_state->code, d_cell, stream));
-  CORANK_RETURN_IF_CUDA_ERROR(Merge(merge, d_merge_workspace, merge_bytes, nullptr, stream));
-  OperatorReport report;
-  report.sort_algorithm = SortAlgorithm::kMergeRuns;
-  return WriteReport(report, d_cell, d_report, stream);
+  CORANK_RETURN_IF_CUDA_ERROR(CheckRuns(order, args, d_state, d_codes, stream));
+  return Merge(merge, d_merge_workspace, merge_bytes, nullptr, stream);
 }
 
 }  // namespace corank::cuda
