@@ -25,6 +25,7 @@ absl::StatusOr<double> TimeOnStream(EngineStream* stream,
 /// Each function appends its cases; `stream` must outlive them.
 void AddSortCases(const EngineBenchOptions& options, EngineStream* stream, std::vector<Case>* cases);
 void AddMergeCases(const EngineBenchOptions& options, EngineStream* stream, std::vector<Case>* cases);
+void AddSearchCases(const EngineBenchOptions& options, EngineStream* stream, std::vector<Case>* cases);
 void AddIntervalCases(const EngineBenchOptions& options, EngineStream* stream, std::vector<Case>* cases);
 
 }  // namespace corank::bench

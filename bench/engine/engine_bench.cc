@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
   std::vector<corank::bench::Case> cases;
   AddSortCases(options, stream->get(), &cases);
   AddMergeCases(options, stream->get(), &cases);
+  AddSearchCases(options, stream->get(), &cases);
   AddIntervalCases(options, stream->get(), &cases);
 
   corank::bench::SuiteOptions suite;

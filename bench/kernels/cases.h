@@ -54,6 +54,7 @@ void AddSetCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>*
 void AddSelectCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddInsertCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddRankCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
+void AddSearchCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddIntervalCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases);
 
 }  // namespace corank::bench

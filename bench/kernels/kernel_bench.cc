@@ -54,6 +54,7 @@ int main(int argc, char** argv) {
   AddSelectCases(options, gpu->get(), &cases);
   AddInsertCases(options, gpu->get(), &cases);
   AddRankCases(options, gpu->get(), &cases);
+  AddSearchCases(options, gpu->get(), &cases);
   AddIntervalCases(options, gpu->get(), &ceilings, &cases);
 
   corank::bench::SuiteOptions suite;

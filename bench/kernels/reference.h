@@ -130,6 +130,10 @@ cudaError_t CubExclusiveSum(const int64_t* d_in, int64_t* d_out, int64_t count, 
 cudaError_t ThrustUpperBound(const int64_t* d_offsets, int64_t objects, int64_t total, uint32_t* d_out,
                              cudaStream_t stream);
 
+/// thrust::lower_bound of needles in any order.
+cudaError_t ThrustLowerBound(const uint64_t* d_haystack, int64_t haystack_count, const uint64_t* d_needles,
+                             int64_t needle_count, uint32_t* d_out, cudaStream_t stream);
+
 }  // namespace corank::bench
 
 #endif  // CORANK_BENCH_KERNELS_REFERENCE_H_

@@ -13,4 +13,11 @@ cudaError_t ThrustUpperBound(const int64_t* d_offsets, int64_t objects, int64_t 
   return cudaGetLastError();
 }
 
+cudaError_t ThrustLowerBound(const uint64_t* d_haystack, int64_t haystack_count, const uint64_t* d_needles,
+                             int64_t needle_count, uint32_t* d_out, cudaStream_t stream) {
+  thrust::lower_bound(thrust::cuda::par_nosync.on(stream), d_haystack, d_haystack + haystack_count, d_needles,
+                      d_needles + needle_count, d_out);
+  return cudaGetLastError();
+}
+
 }  // namespace corank::bench

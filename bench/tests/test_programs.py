@@ -42,7 +42,7 @@ def results_of(program: str, out: Path, *arguments: str) -> Results:
 
 def test_engine_bench_writes_valid_results_with_checked_answers(tmp_path: Path) -> None:
     rows = results_of("engine_bench", tmp_path / "engine.json")["rows"]
-    assert {row["row"] for row in rows} == {"sort keys", "sort pairs", "merge", "move intervals"}
+    assert {row["row"] for row in rows} == {"sort keys", "sort pairs", "merge", "search by columns", "move intervals"}
     assert all(row["checked"] for row in rows)
     assert all(row["ratio"] > 0 for row in rows)
     assert all(row["spread"]["ours"][0] <= row["ours"] <= row["spread"]["ours"][1] for row in rows)
@@ -86,7 +86,7 @@ def test_kernel_bench_writes_valid_results_with_checked_answers(tmp_path: Path) 
     rows = results_of("kernel_bench", tmp_path / "kernels.json")["rows"]
     sorts = {"sort AUTO", "sort MERGESORT", "merge AUTO", "segmented sort"}
     selections = {f"{work} by {what}" for work in ("select", "partition") for what in ("flags", "threshold")}
-    others = {"load balance", "insert", "remove", "rank dense", "rank min", "rank ordinal"}
+    others = {"load balance", "insert", "remove", "rank dense", "rank min", "rank ordinal", "search by columns"}
     assert sorts | selections | others <= {row["row"] for row in rows}
     assert all(row["checked"] for row in rows if row["reference_name"])
 
