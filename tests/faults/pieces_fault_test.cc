@@ -28,7 +28,7 @@ constexpr int64_t kPage = 4096;
 constexpr char kStreamedMerge[] = "streamed merge";
 constexpr int64_t kInCore = 1 << 20, kOutOfCore = 64 << 10;  // device memory of one request
 
-Server::Options PiecesOptions(int64_t max_device_bytes) {
+Server::Options SceneOptions(int64_t max_device_bytes) {
   Server::Options options = FaultOptions();
   options.in_pieces = true;
   options.long_bytes = 1000;
@@ -209,7 +209,7 @@ std::vector<Work> WorkInPieces(int64_t max_device_bytes) {
 /// A server, and the object of the region "in".
 class Scene {
  public:
-  explicit Scene(int64_t max_device_bytes) : world_(PiecesOptions(max_device_bytes), &clock_) {
+  explicit Scene(int64_t max_device_bytes) : world_(SceneOptions(max_device_bytes), &clock_) {
     EXPECT_TRUE(world_.memory().Register(in_, "in").ok());
     world_.Settle();
   }

@@ -173,20 +173,6 @@ inline Table Strings(int64_t rows) {
   return table;
 }
 
-inline Server::Options PiecesOptions(int64_t max_device_bytes) {
-  Server::Options options = TestOptions();
-  options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
-  options.long_bytes = 1000;
-  options.in_pieces = true;
-  options.long_lanes = 1;
-  options.limits.max_chunk_bytes = 8 << 10;
-  options.streams.window_bytes = 64 << 10;
-  options.streams.piece_bytes = 20000;
-  options.streams.max_device_bytes = max_device_bytes;
-  options.streams.max_host_bytes = int64_t{64} << 20;
-  return options;
-}
-
 // The parameter is the device memory for one request.
 class ExternalColumnsTest : public ::testing::TestWithParam<int64_t> {
  protected:

@@ -9,6 +9,7 @@
 #include "corank/wire/v1/rpc_status.pb.h"
 #include "grpcpp/create_channel.h"
 #include "proto/error_details.h"
+#include "tests/server/shared_object.h"
 
 namespace corank::testing {
 namespace {
@@ -47,6 +48,20 @@ Server::Options TestOptions() {
   options.lanes = 1;
   options.helpers = 2;
   options.canary.interval = absl::ZeroDuration();  // tests hold, break and count what an engine does
+  return options;
+}
+
+Server::Options PiecesOptions(int64_t max_device_bytes) {
+  Server::Options options = TestOptions();
+  options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
+  options.long_bytes = 1000;
+  options.in_pieces = true;
+  options.long_lanes = 1;
+  options.limits.max_chunk_bytes = 8 << 10;
+  options.streams.window_bytes = 64 << 10;
+  options.streams.piece_bytes = 20000;
+  options.streams.max_device_bytes = max_device_bytes;
+  options.streams.max_host_bytes = int64_t{64} << 20;
   return options;
 }
 

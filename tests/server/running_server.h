@@ -2,6 +2,7 @@
 #ifndef CORANK_TESTS_SERVER_RUNNING_SERVER_H_
 #define CORANK_TESTS_SERVER_RUNNING_SERVER_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,6 +23,10 @@ ChosenEngine CpuEngine();
 
 /// Free ports, no metrics endpoint, one lane.
 Server::Options TestOptions();
+
+/// The same with shared memory, where long requests work in small pieces, and streams, on one long lane, with this much
+/// device memory for a request.
+Server::Options PiecesOptions(int64_t max_device_bytes);
 
 class RunningServer {
  public:

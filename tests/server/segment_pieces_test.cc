@@ -84,20 +84,6 @@ class SegmentPiecesTest : public ::testing::TestWithParam<int64_t> {
  protected:
   SegmentPiecesTest() { EXPECT_TRUE(MemoryCalls(server_.channel()).Register(object_).ok()); }
 
-  static Server::Options Options() {
-    Server::Options options = TestOptions();
-    options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
-    options.long_bytes = 1000;
-    options.in_pieces = true;
-    options.long_lanes = 1;
-    options.limits.max_chunk_bytes = 8 << 10;
-    options.streams.window_bytes = 64 << 10;
-    options.streams.piece_bytes = 20000;
-    options.streams.max_device_bytes = GetParam();
-    options.streams.max_host_bytes = int64_t{64} << 20;
-    return options;
-  }
-
   static bool IsOut() { return GetParam() == kOutOfCore; }
 
   grpc::Status CallShared(const SegmentCase& test, v1::SortResponse* response, bool in_place = false,
@@ -209,7 +195,7 @@ class SegmentPiecesTest : public ::testing::TestWithParam<int64_t> {
   }
 
   SharedObject object_{kRegionBytes};
-  RunningServer server_{Options(), ReachEngine()};
+  RunningServer server_{PiecesOptions(GetParam()), ReachEngine()};
 };
 
 INSTANTIATE_TEST_SUITE_P(Memory, SegmentPiecesTest, ::testing::Values(kWhole, kOutOfCore));
@@ -345,12 +331,7 @@ TEST_P(SegmentPiecesTest, PartsOfAJobSendRangesOfTheKeys) {
 
 // A stream whose keys fit into host memory, but not beside the runs of one segment of them all.
 TEST(SegmentPiecesMemoryTest, ASegmentThatIsTooLongForTheHostIsRefused) {
-  Server::Options options = TestOptions();
-  options.long_lanes = 1;
-  options.limits.max_chunk_bytes = 8 << 10;
-  options.streams.window_bytes = 64 << 10;
-  options.streams.piece_bytes = 20000;
-  options.streams.max_device_bytes = kOutOfCore;
+  Server::Options options = PiecesOptions(kOutOfCore);
   options.streams.max_host_bytes = 600 << 10;
   RunningServer server(options);
   constexpr int64_t kCount = 100'000;

@@ -28,17 +28,6 @@ using ::testing::HasSubstr;
 constexpr int64_t kRegionBytes = int64_t{8} << 20;
 constexpr int64_t kHalf = kRegionBytes / 2;
 
-Server::Options PiecesOptions(int64_t max_device_bytes) {
-  Server::Options options = TestOptions();
-  options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
-  options.long_bytes = 1000;
-  options.in_pieces = true;
-  options.streams.piece_bytes = 20000;
-  options.streams.max_device_bytes = max_device_bytes;
-  options.streams.max_host_bytes = int64_t{64} << 20;
-  return options;
-}
-
 // The parameter is the device memory for one request.
 class SharedPiecesTest : public ::testing::TestWithParam<int64_t> {
  protected:
