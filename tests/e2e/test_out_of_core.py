@@ -210,7 +210,10 @@ def test_columns_of_strings(small_server: LocalServer, small: corank.Client, way
 @by_every_way
 @pytest.mark.parametrize("segments", [2, 100_000])
 def test_columns_in_segments(small_server: LocalServer, small: corank.Client, way: Way, segments: int) -> None:
-    """Long segments, and many short or empty ones, of strings and numbers, of which some are null."""
+    """Long segments, and many short or empty ones, of strings and numbers, of which some are null.
+
+    Their rows take more than 32 MiB, from which on the server works in pieces on arrays in shared memory.
+    """
     rows = 600_000
     rng = np.random.default_rng(20)
     texts: Keys = rng.integers(0, 50, rows)
@@ -218,7 +221,7 @@ def test_columns_in_segments(small_server: LocalServer, small: corank.Client, wa
     nulls: Keys = rng.integers(0, 5, rows) == 0
     offsets = np.sort([0, *rng.integers(0, rows, segments - 1), rows])
     order = np.lexsort((np.where(nulls, 100, -numbers), texts, np.repeat(np.arange(segments), np.diff(offsets))))
-    columns: list[Any] = [[f"{text:02} and more".encode() for text in texts], corank.Nullable(numbers, nulls)]
+    columns: list[Any] = [[f"{text:02}{' and more' * 6}".encode() for text in texts], corank.Nullable(numbers, nulls)]
     options: dict[str, Any] = {"descending": [False, True], "segments": offsets}
     (got, moved), stats = run(way, small.sort_columns, columns, values=np.arange(rows), **options)
     np.testing.assert_array_equal(moved, order)

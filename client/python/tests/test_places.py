@@ -313,6 +313,22 @@ def test_only_sort_writes_over_its_input(fake: FakeServer, fake_client: corank.C
     assert offsets[1][1] >= KEYS.nbytes
 
 
+@pytest.mark.parametrize(("runs", "apart"), [(None, False), ([0, KEYS.size], True)])
+def test_merge_of_tables_writes_apart_from_its_inputs(
+    fake: FakeServer, fake_client: corank.Client, runs: list[int] | None, apart: bool
+) -> None:
+    """A server that works in pieces reads the tables while it writes."""
+    offsets: list[int] = []
+
+    def note(request: Any) -> None:
+        offsets.extend(each.shared_memory.offset_bytes for each in (request.values, request.values_destination))
+
+    fake.on_request = note
+    with pytest.raises(corank.InvalidArgument, match="double"):  # which only orders rows
+        fake_client.sort_columns([KEYS], values=KEYS, runs=runs, place="shared_memory")
+    assert (offsets[0] != offsets[1]) == apart
+
+
 def test_memory_of_a_call_that_failed_is_not_used_again(fake: FakeServer, fake_client: corank.Client) -> None:
     fake_client.sort(KEYS, place="shared_memory")
     (first,) = fake.places.regions

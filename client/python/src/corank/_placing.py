@@ -296,12 +296,16 @@ class Placing:
 
     @staticmethod
     def _in_place(task: Task, output: Output, data: memoryview | None) -> bool:
-        """Whether a result takes its input's scratch memory: of Sort, which reads all before it writes."""
+        """Whether a result takes its input's scratch memory: of Sort, which reads all before it writes.
+
+        A merge of tables that the device cannot hold reads them while it writes.
+        """
         return (
             task.method == "Sort"
             and data is not None
             and output.nbytes is not None
             and SMALL_BYTES < output.nbytes <= data.nbytes
+            and all(leaf.field != "run_offsets" for leaf in leaves(task.parts))
         )
 
     def _receiver(
