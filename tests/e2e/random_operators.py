@@ -434,9 +434,9 @@ def sort_columns(draw: Draw) -> Operation:
         operation.add("run_offsets", integers([0, *falls, rows]))
     has_segments = not has_runs and draw.chance(0.25)
     if has_segments:
-        offsets = draw.cuts(rows, int(draw.one((1, 2, 3, 100, 2047))))
-        operation.add("segment_offsets", integers(offsets))
-        segments = np.searchsorted(offsets, np.arange(rows), "right")
+        bounds = draw.cuts(rows, int(draw.one((1, 2, 3, 100, 2047))))
+        operation.add("segment_offsets", integers(bounds))
+        segments = np.searchsorted(bounds, np.arange(rows), "right")
         order = order[np.argsort(segments[order], kind="stable")]
     options: dict[str, Any] = {"descending": descendings, "algorithm": _ALGORITHMS[request.algorithm]}
     if not has_segments and draw.chance(0.3):

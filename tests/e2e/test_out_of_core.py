@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import pathlib
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import corank
 import numpy as np
@@ -443,7 +443,7 @@ def table_rows(count: int) -> tuple[list[Any], Keys]:
 @by_streams
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("large", ["needles", "haystack", "both"])
-def test_search_by_columns(small: corank.Client, way: Way, large: str, side: str) -> None:
+def test_search_by_columns(small: corank.Client, way: Way, large: str, side: Literal["left", "right"]) -> None:
     columns, codes = table_rows(1_500_000)
     needles = [column[:1_200_000] if large != "haystack" else column[:5_000] for column in columns]
     order = 300_000 + np.argsort(codes[300_000:], kind="stable")
