@@ -5,7 +5,7 @@
 #   corank::nghttp2, corank::openssl
 #                       HTTP/2 and TLS of the server: Debian's static archives
 #   corank::malloc      tcmalloc, for the programs that it makes faster; a build for a sanitizer keeps that one's allocator
-#   corank::prometheus, corank::civetweb, corank::highway, corank::tbb, corank::benchmark
+#   corank::prometheus, corank::highway, corank::tbb, corank::benchmark
 #                       Debian has these only as shared libraries; `make dist` puts them beside the binaries
 #
 # The programs of this project link Debian's static archives of gRPC, protobuf and Abseil, in one link group, so that
@@ -108,7 +108,6 @@ if(CORANK_SERVER)
   corank_static_library(nghttp2 nghttp2/nghttp2.h nghttp2)
   corank_static_library(openssl openssl/ssl.h ssl crypto)
   corank_shared_library(prometheus prometheus/registry.h prometheus-cpp-core)
-  corank_shared_library(civetweb CivetServer.h civetweb-cpp civetweb)
 endif()
 if(CORANK_BENCH)
   corank_shared_library(benchmark benchmark/benchmark.h benchmark)

@@ -36,7 +36,7 @@ fail() {
 packages=(
   build-essential cmake ninja-build ccache pkg-config git python3 python3-venv patchelf xz-utils
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc libabsl-dev libre2-dev libc-ares-dev
-  libssl-dev libnghttp2-dev zlib1g-dev prometheus-cpp-dev libcivetweb-dev libhwy-dev libtbb-dev libbenchmark-dev
+  libssl-dev libnghttp2-dev zlib1g-dev prometheus-cpp-dev libhwy-dev libtbb-dev libbenchmark-dev
   libgoogle-perftools-dev
 )
 requirements=(scripts/requirements-dev.txt)

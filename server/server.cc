@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/cpu/cpu_engine.h"
 #include "kernels/engine/memory_limit.h"
-#include "server/addresses.h"
 #include "server/base/cores.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
@@ -168,18 +167,10 @@ absl::Status Server::StartMetrics() {
   });
   if (!info.device_uuid.empty()) WatchDevices();
   if (options_.metrics_listen.empty()) return absl::OkStatus();
-  CORANK_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(options_.metrics_listen));
-  absl::StatusOr<std::unique_ptr<MetricsEndpoint>> endpoint =
-      MetricsEndpoint::Create(options_.metrics_listen, metrics_, [this] { return Status(); });
-  if (!endpoint.ok()) {
-    const std::string reason = WhyNotListening(address);
-    return reason.empty() ? endpoint.status()
-                          : absl::UnavailableError(
-                                absl::StrCat("cannot listen on ", options_.metrics_listen, " for metrics: ", reason));
-  }
-  metrics_endpoint_ = *std::move(endpoint);
-  address.port = metrics_endpoint_->port();
-  metrics_address_ = address.ToString();
+  CORANK_ASSIGN_OR_RETURN(const ListenAddress address, ListenAddress::Parse(options_.metrics_listen));
+  CORANK_ASSIGN_OR_RETURN(metrics_endpoint_, MetricsEndpoint::Start(
+                                                 address, metrics_, [this] { return Status(); }, logger_));
+  metrics_address_ = metrics_endpoint_->address();
   return absl::OkStatus();
 }
 

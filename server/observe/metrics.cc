@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "prometheus/client_metric.h"
 #include "prometheus/metric_type.h"
+#include "prometheus/text_serializer.h"
 #include "server/observe/log.h"
 #include "server/observe/process_metrics.h"
 
@@ -249,6 +250,8 @@ std::vector<prometheus::MetricFamily> Metrics::Collect() const {
   std::move(of_process.begin(), of_process.end(), std::back_inserter(families));
   return families;
 }
+
+std::string Metrics::Text() const { return prometheus::TextSerializer().Serialize(Collect()); }
 
 void Metrics::SetQueueAge(absl::string_view line, double seconds) {
   Set("corank_queue_age_seconds", "Age of the oldest waiting request of a priority.", {{"line", std::string(line)}},

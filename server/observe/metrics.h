@@ -152,6 +152,8 @@ class Metrics {
 
   /// The metrics of one scrape.
   std::vector<prometheus::MetricFamily> Collect() const;
+  /// The same in Prometheus' text format.
+  std::string Text() const;
 
  private:
   static constexpr int kCodeCount = 17;  // of google.rpc.Code

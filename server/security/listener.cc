@@ -11,10 +11,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -88,13 +90,18 @@ absl::StatusOr<ListenAddress> ListenAddress::Parse(absl::string_view address) {
     return parsed;
   }
   const size_t colon = address.rfind(':');
-  if (colon == absl::string_view::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &parsed.port) ||
-      parsed.port < 0 || parsed.port > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", address, "' is not HOST:PORT with a port of 0 to 65535, nor unix:PATH"));
-  }
   absl::string_view host = address.substr(0, colon);
-  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  const bool has_brackets = absl::ConsumePrefix(&host, "[") && absl::ConsumeSuffix(&host, "]");
+  const auto names_a_host = [has_brackets](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '.' || c == '-' || c == '_' || (has_brackets && (c == ':' || c == '%'));
+  };
+  const absl::string_view port = colon == absl::string_view::npos ? "" : address.substr(colon + 1);
+  if (host.empty() || !std::all_of(host.begin(), host.end(), names_a_host) ||
+      !std::all_of(port.begin(), port.end(), absl::ascii_isdigit) || !absl::SimpleAtoi(port, &parsed.port) ||
+      parsed.port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", address, "' is not HOST:PORT (IPv6: [HOST]:PORT) with a port of 0 to 65535, nor unix:PATH"));
+  }
   parsed.host = std::string(host);
   return parsed;
 }

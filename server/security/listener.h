@@ -15,7 +15,8 @@
 
 namespace corank {
 
-/// An address to listen on: HOST:PORT, or unix:PATH for a socket in the file system.
+/// An address to listen on: HOST:PORT, with brackets around an IPv6 address, or unix:PATH for a socket in the file
+/// system.
 struct ListenAddress {
   std::string host;  // without brackets
   int port = 0;

@@ -26,7 +26,7 @@ from corank.testing import LocalServer  # noqa: E402
 
 EXAMPLE = ROOT / "examples" / "cpp"
 CONFIGURE = ("-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
-PACKAGES = {"prometheus", "hwy", "highway", "tbb", "tcmalloc", "gtest", "benchmark", "cuda", "civetweb"}
+PACKAGES = {"prometheus", "hwy", "highway", "tbb", "tcmalloc", "gtest", "benchmark", "cuda"}
 
 
 def run(command: Sequence[str | pathlib.Path], *, fails: bool = False, **environment: str) -> str:

@@ -25,7 +25,8 @@ TEST(ListenAddress, Parses) {
   EXPECT_EQ(ListenAddress::Parse("[::1]:50")->ToString(), "[::1]:50");
   EXPECT_EQ(ListenAddress::Parse("host:0")->ToString(), "host:0");
   EXPECT_EQ(ListenAddress::Parse("unix:/run/x")->ToString(), "unix:/run/x");
-  for (const char* bad : {"", "host", ":1", "host:", "host:65536", "host:-1", "host:x", "unix:"}) {
+  for (const char* bad : {"", "host", ":1", "host:", "host:65536", "host:-1", "host:+1", "host:x", "host:1x",
+                          "host:1:2", "+host:1", "1,host:2", "::1:50", "[::1:50", "[]:50", "unix:"}) {
     EXPECT_THAT(ListenAddress::Parse(bad).status().message(), HasSubstr("is not")) << bad;
   }
   EXPECT_FALSE(ListenAddress::Parse("unix:" + std::string(108, 'x')).ok());

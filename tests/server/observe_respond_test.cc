@@ -17,7 +17,6 @@
 #include "server/base/errors.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
-#include "server/observe/metrics_endpoint.h"
 #include "server/observe/utf8.h"
 #include "server/rpc/request_log.h"
 #include "server/rpc/responses.h"
@@ -178,16 +177,6 @@ TEST(Metrics, ShowsWhatIsOpen) {
   EXPECT_THAT(text, HasSubstr("corank_regions 4\n"));
   EXPECT_THAT(text, HasSubstr("corank_region_leases 5\n"));
   EXPECT_THAT(text, HasSubstr("corank_host_pool_kept_bytes 4096\n"));
-}
-
-TEST(MetricsEndpoint, SaysWhenThePortIsTaken) {
-  const Metrics metrics;
-  const auto first = MetricsEndpoint::Create("127.0.0.1:0", metrics, [] { return ServerStatus(); });
-  ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_GT((*first)->port(), 0);
-  const auto second =
-      MetricsEndpoint::Create("127.0.0.1:" + std::to_string((*first)->port()), metrics, [] { return ServerStatus(); });
-  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
 }
 
 wire::v1::RpcStatus Details(const CallStatus& status) {

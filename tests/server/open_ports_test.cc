@@ -9,10 +9,13 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "server/metrics_endpoint.h"
 #include "server/rpc/health.h"
 #include "server/rpc_endpoint.h"
 #include "tests/server/corankd_process.h"
@@ -24,6 +27,7 @@ namespace corank::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // HTTP/2's preface and an empty SETTINGS frame: all that a server waits for before the first call.
 const std::string kGreeting = absl::StrCat("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", std::string("\0\0\0\4\0\0\0\0\0", 9));
@@ -180,6 +184,68 @@ TEST(MetricsPort, ManyReadersOfAByteAtATimeKeepNoScrapeOut) {
     for (const Peer& reader : readers) EXPECT_TRUE(reader.TakesAByte());
     EXPECT_THAT(Scrape(address), HasSubstr("corank_queue_requests 0\n"));
   }
+}
+
+TEST(MetricsPort, ManySlowSendersKeepNoScrapeOut) {
+  Server::Options options = TestOptions();
+  options.metrics_listen = "127.0.0.1:0";
+  const RunningServer running(options);
+  const std::string& address = running.server().metrics_address();
+  std::deque<Peer> senders;
+  for (int i = 0; i < 300; ++i) {  // more than the port holds
+    const Peer& sender = senders.emplace_back(address);
+    sender.Send(i % 2 == 0 ? "GET /metrics HT" : "POST /metrics HTTP/1.1\r\nContent-Length: 1000000\r\n\r\nx");
+  }
+  for (int i = 0; i < 3; ++i) {
+    for (const Peer& sender : senders) sender.Send("x");
+    EXPECT_THAT(Scrape(address), HasSubstr("corank_queue_requests 0\n"));
+  }
+  EXPECT_TRUE(senders.front().IsHungUpOn());
+  EXPECT_TRUE(senders.back().IsHungUpOn());
+}
+
+TEST(MetricsPort, AnswersWhatIsNoRequestForAPage) {
+  Server::Options options = TestOptions();
+  options.metrics_listen = "127.0.0.1:0";
+  const RunningServer running(options);
+  const std::string& address = running.server().metrics_address();
+  for (const auto& [request, answer] : std::vector<std::pair<std::string, std::string>>{
+           {"HEAD /metrics HTTP/1.1", "200 OK"},
+           {"GET /metrics?name=x HTTP/1.0", "200 OK"},
+           {"GET http://here/metrics HTTP/1.1", "200 OK"},
+           {"GET http://here HTTP/1.1", "200 OK"},
+           {"POST /metrics HTTP/1.1", "405 Method Not Allowed"},
+           {"GET /metrics/x HTTP/1.1", "404 Not Found"},
+           {"GET /metrics", "400 Bad Request"},
+           {"PRI * HTTP/2.0", "400 Bad Request"},
+           {"\x16\x03\x01", "400 Bad Request"},
+           {"GET / HTTP/1.1\r\nx: " + std::string(9000, 'x'), "431 Request Header Fields Too Large"}}) {
+    EXPECT_THAT(Exchange(address, request + "\r\n\r\n"), StartsWith("HTTP/1.1 " + answer + "\r\n")) << request;
+  }
+  const std::string head = Exchange(address, "HEAD /metrics HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(head.find("\r\n\r\n"), head.size() - 4) << "no body";
+}
+
+TEST(MetricsPort, ServesBothFamiliesOfAddresses) {
+  Server::Options options = TestOptions();
+  options.metrics_listen = "[::]:0";
+  const RunningServer running(options);
+  const std::string& address = running.server().metrics_address();
+  ASSERT_THAT(address, StartsWith("[::]:"));
+  const int port = ListenAddress::Parse(address)->port;
+  EXPECT_THAT(Scrape(absl::StrCat("127.0.0.1:", port)), HasSubstr("corank_queue_requests 0\n"));
+}
+
+TEST(MetricsPort, SaysWhenItIsTaken) {
+  const Metrics metrics;
+  const Logger logger{LogLevel::kError};
+  const auto status = [] { return ServerStatus(); };
+  const auto first = MetricsEndpoint::Start(*ListenAddress::Parse("127.0.0.1:0"), metrics, status, &logger);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto second = MetricsEndpoint::Start(*ListenAddress::Parse((*first)->address()), metrics, status, &logger);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(second.status().message(),
+            absl::StrCat("metrics: cannot listen on ", (*first)->address(), ": Address already in use"));
 }
 
 TEST(Metrics, SayWhenTheCertificateExpires) {

@@ -11,7 +11,6 @@
 #include "prometheus/metric_family.h"
 #include "prometheus/metric_type.h"
 #include "server/observe/metrics.h"
-#include "server/observe/metrics_endpoint.h"
 #include "server/observe/status_page.h"
 #include "tests/server/corankd_process.h"
 #include "tests/server/running_server.h"
