@@ -68,27 +68,43 @@ struct RunResults {
   }
 };
 
-/// The values of an array.
-template <typename Value>
-struct ValueArray {
-  const Value* values;      // null: each is 1
-  const uint8_t* validity;  // null: every value counts
+/// The values of an array without nulls, and of one that may have them. Apart, because the tests for nulls take a
+/// twelfth of the time.
+template <typename V>
+struct AllValues {
+  using Value = V;
+  static constexpr bool kHasNulls = false;
+
+  const Value* values;
   int64_t count;
+};
+template <typename V>
+struct ValidValues {
+  using Value = V;
+  static constexpr bool kHasNulls = true;
+
+  const Value* values;  // null: each is 1
+  int64_t count;
+  const uint8_t* validity;  // null: every value counts
 };
 
 /// Loads this thread's consecutive values of a tile, those behind the array as 0, and nulls as `nothing`. Coalesced
 /// through s_values.
-template <typename Value>
-__device__ __forceinline__ void LoadValues(const ValueArray<Value>& array, int64_t tile, Value nothing, Value* s_values,
-                                           Value (&own)[GroupTuning::kRunItems]) {
+template <typename Array>
+__device__ __forceinline__ void LoadValues(const Array& array, int64_t tile, typename Array::Value nothing,
+                                           typename Array::Value* s_values,
+                                           typename Array::Value (&own)[GroupTuning::kRunItems]) {
   using Tuning = GroupTuning;
+  using Value = typename Array::Value;
   const int64_t base = tile * Tuning::kRunTile;
   const int n = static_cast<int>(min(int64_t{Tuning::kRunTile}, array.count - base));
   const int thread = static_cast<int>(threadIdx.x);
+  const bool are_ones = Array::kHasNulls && array.values == nullptr;
+  const Value* const values = are_ones ? nullptr : array.values + base;
 #pragma unroll
   for (int i = 0; i < Tuning::kRunItems; ++i) {
     const int place = i * Tuning::kThreads + thread;
-    own[i] = place >= n ? Value{0} : array.values == nullptr ? Value{1} : array.values[base + place];
+    own[i] = place >= n ? Value{0} : are_ones ? Value{1} : values[place];
   }
 #pragma unroll
   for (int i = 0; i < Tuning::kRunItems; ++i) {
@@ -98,12 +114,14 @@ __device__ __forceinline__ void LoadValues(const ValueArray<Value>& array, int64
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < Tuning::kRunItems; ++i) own[i] = s_values[Spread(thread * Tuning::kRunItems + i)];
-  if (array.validity == nullptr || thread * Tuning::kRunItems >= n) return;
-  static_assert(Tuning::kRunItems == 8, "a byte of the bitmap for each thread");
-  const uint32_t is_valid = array.validity[base / 8 + thread];
+  if constexpr (Array::kHasNulls) {
+    static_assert(Tuning::kRunItems == 8, "a byte of the bitmap for each thread");
+    if (array.validity == nullptr || thread * Tuning::kRunItems >= n) return;
+    const uint32_t is_valid = array.validity[base / 8 + thread];
 #pragma unroll
-  for (int i = 0; i < Tuning::kRunItems; ++i) {
-    if ((is_valid >> i & 1) == 0) own[i] = nothing;
+    for (int i = 0; i < Tuning::kRunItems; ++i) {
+      if ((is_valid >> i & 1) == 0) own[i] = nothing;
+    }
   }
 }
 
@@ -141,10 +159,10 @@ __device__ __forceinline__ void LeaveNode(const RunResults<Op>& results, const N
   }
 }
 
-template <typename Op>
+template <typename Op, typename Array>
 __global__ void __launch_bounds__(GroupTuning::kThreads)
-    ReduceRunsKernel(RunResults<Op> results, ValueArray<typename Op::Value> array, const uint32_t* head_bits,
-                     const int64_t* runs_before, NodeOf<Op>* nodes) {
+    ReduceRunsKernel(RunResults<Op> results, Array array, const uint32_t* head_bits, const int64_t* runs_before,
+                     NodeOf<Op>* nodes) {
   using Tuning = GroupTuning;
   using Value = typename Op::Value;
   using Sum = typename Op::Sum;
@@ -192,10 +210,10 @@ __global__ void __launch_bounds__(GroupTuning::kThreads)
 }
 
 /// As ReduceRunsKernel, for operations whose sums can be subtracted.
-template <typename Op>
+template <typename Op, typename Array>
 __global__ void __launch_bounds__(GroupTuning::kThreads)
-    SubtractRunsKernel(RunResults<Op> results, ValueArray<typename Op::Value> array, const uint32_t* head_bits,
-                       const int64_t* runs_before, NodeOf<Op>* nodes) {
+    SubtractRunsKernel(RunResults<Op> results, Array array, const uint32_t* head_bits, const int64_t* runs_before,
+                       NodeOf<Op>* nodes) {
   using Tuning = GroupTuning;
   using Value = typename Op::Value;
   using Sum = decltype(TileSumOf(Value{}));
@@ -259,26 +277,37 @@ __global__ void __launch_bounds__(GroupTuning::kThreads)
   }
 }
 
+/// Enqueues the launch that reads the values.
+template <typename Op, typename Array>
+cudaError_t ReduceTiles(const RunResults<Op>& results, const Array& array, const RunValues& runs, NodeOf<Op>* nodes,
+                        cudaStream_t stream) {
+  const auto reduce = [] {
+    if constexpr (Op::kSubtracts) {
+      return SubtractRunsKernel<Op, Array>;
+    } else {
+      return ReduceRunsKernel<Op, Array>;
+    }
+  }();
+  reduce<<<static_cast<unsigned>(RunTiles(runs.count)), GroupTuning::kThreads, 0, stream>>>(
+      results, array, runs.head_bits, runs.runs_before, nodes);
+  return cudaGetLastError();
+}
+
 /// Enqueues all launches.
 template <typename Op>
 cudaError_t ReduceRuns(const Op& op, const RunValues& runs, void* d_out, cudaStream_t stream) {
+  using Value = typename Op::Value;
   constexpr int64_t kFan = GroupTuning::kThreads;
   const RunResults<Op> results{op, static_cast<typename Op::Out*>(d_out), runs.overflow_cell};
   int64_t count = RunTiles(runs.count);
   const int64_t* const all_runs = runs.runs_before + count;
   auto* from = static_cast<NodeOf<Op>*>(runs.nodes);
   auto* to = from + count;
-  const auto reduce = [] {
-    if constexpr (Op::kSubtracts) {
-      return SubtractRunsKernel<Op>;
-    } else {
-      return ReduceRunsKernel<Op>;
-    }
-  }();
-  reduce<<<static_cast<unsigned>(count), GroupTuning::kThreads, 0, stream>>>(
-      results, {static_cast<const typename Op::Value*>(runs.values), runs.validity, runs.count}, runs.head_bits,
-      runs.runs_before, from);
-  CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+  const auto* const values = static_cast<const Value*>(runs.values);
+  CORANK_RETURN_IF_CUDA_ERROR(
+      runs.validity == nullptr && values != nullptr
+          ? ReduceTiles(results, AllValues<Value>{values, runs.count}, runs, from, stream)
+          : ReduceTiles(results, ValidValues<Value>{values, runs.count, runs.validity}, runs, from, stream));
   while (count > 1) {
     const int64_t blocks = CeilDiv(count, kFan);
     JoinNodesKernel<<<static_cast<unsigned>(blocks), GroupTuning::kThreads, 0, stream>>>(results, from, count, all_runs,
