@@ -29,16 +29,16 @@ constexpr std::chrono::seconds kAnswerTime(10);
 constexpr std::chrono::seconds kFarewellTime(1);
 
 std::string PageResponse(absl::string_view status, absl::string_view content_type, const std::string& body,
-                         bool has_body, absl::string_view more = "") {
+                         absl::string_view more = "") {
   // A page loads nothing, and no cache may keep a snapshot.
   return absl::StrCat("HTTP/1.1 ", status, "\r\nContent-Type: ", content_type, "\r\nContent-Length: ", body.size(),
                       "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n",
                       "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'\r\n", more,
-                      "Connection: close\r\n\r\n", has_body ? body : "");
+                      "Connection: close\r\n\r\n", body);
 }
 
 std::string ErrorResponse(absl::string_view status, absl::string_view more = "") {
-  return PageResponse(status, "text/plain; charset=utf-8", absl::StrCat(status, "\n"), true, more);
+  return PageResponse(status, "text/plain; charset=utf-8", absl::StrCat(status, "\n"), more);
 }
 
 // The path of a request's target: in origin form, or in absolute form as proxies send it.
@@ -81,7 +81,7 @@ class MetricsEndpoint::Connection final : public wire::Watcher, public std::enab
   enum class Stage { kReads, kSends, kWaitsForEnd };
 
   void EndAfter(std::chrono::seconds time) {
-    if (timer_ != endpoint_.loop_.NoTimer()) endpoint_.loop_.Cancel(timer_);
+    endpoint_.loop_.Cancel(timer_);
     timer_ = endpoint_.loop_.At(endpoint_.loop_.now() + time, [this] {
       timer_ = endpoint_.loop_.NoTimer();
       End();
@@ -166,8 +166,10 @@ std::string MetricsEndpoint::Answer(const std::string& head) const {
   if (words.size() != 3 || !absl::StartsWith(words[2], "HTTP/1.")) return ErrorResponse("400 Bad Request");
   if (words[0] != "GET" && words[0] != "HEAD") return ErrorResponse("405 Method Not Allowed", "Allow: GET, HEAD\r\n");
   const auto page = pages_.find(std::string(PathOf(words[1])));
-  if (page == pages_.end()) return ErrorResponse("404 Not Found");
-  return PageResponse("200 OK", page->second.content_type, page->second.make(), words[0] == "GET");
+  std::string answer = page == pages_.end() ? ErrorResponse("404 Not Found")
+                                            : PageResponse("200 OK", page->second.content_type, page->second.make());
+  if (words[0] == "HEAD") answer.resize(answer.find("\r\n\r\n") + 4);
+  return answer;
 }
 
 }  // namespace corank

@@ -408,7 +408,7 @@ void Connection::Linger() {
 void Connection::Close(const CallStatus& reason) {
   if (fd_ < 0) return;
   const std::shared_ptr<Connection> kept = shared_from_this();
-  if (look_ != loop_.NoTimer()) loop_.Cancel(std::exchange(look_, loop_.NoTimer()));
+  loop_.Cancel(std::exchange(look_, loop_.NoTimer()));
   if (!is_lingering_) WriteOut();  // the reason, if it can be told
   loop_.Forget(fd_, kept);
   tls_.reset();

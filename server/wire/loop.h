@@ -62,7 +62,10 @@ class Loop {
   void Forget(int fd, std::shared_ptr<Watcher> watcher);
 
   Timer At(Instant time, Task task) { return timers_.emplace(time, std::move(task)); }
-  void Cancel(Timer timer) { timers_.erase(timer); }
+  /// Nothing if the timer is not set.
+  void Cancel(Timer timer) {
+    if (timer != timers_.end()) timers_.erase(timer);
+  }
   /// A timer that is not set.
   Timer NoTimer() { return timers_.end(); }
 

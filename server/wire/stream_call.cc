@@ -275,7 +275,7 @@ void StreamCall::Done(const CallStatus& status) {
   sink_ = nullptr;
   outgoing_.clear();
   outgoing_bytes_ = 0;
-  if (deadline_ != loop_->NoTimer()) loop_->Cancel(std::exchange(deadline_, loop_->NoTimer()));
+  loop_->Cancel(std::exchange(deadline_, loop_->NoTimer()));
   Cancel(cut_.value_or(status));
   LetGo();
 }

@@ -222,8 +222,10 @@ TEST(MetricsPort, AnswersWhatIsNoRequestForAPage) {
            {"GET / HTTP/1.1\r\nx: " + std::string(9000, 'x'), "431 Request Header Fields Too Large"}}) {
     EXPECT_THAT(Exchange(address, request + "\r\n\r\n"), StartsWith("HTTP/1.1 " + answer + "\r\n")) << request;
   }
-  const std::string head = Exchange(address, "HEAD /metrics HTTP/1.1\r\n\r\n");
-  EXPECT_EQ(head.find("\r\n\r\n"), head.size() - 4) << "no body";
+  for (const char* path : {"/metrics", "/nothing"}) {
+    const std::string head = Exchange(address, absl::StrCat("HEAD ", path, " HTTP/1.1\r\n\r\n"));
+    EXPECT_EQ(head.find("\r\n\r\n"), head.size() - 4) << "no body: " << path;
+  }
 }
 
 TEST(MetricsPort, ServesBothFamiliesOfAddresses) {
