@@ -146,8 +146,11 @@ Server::~Server() {
   Stop();
   metrics_endpoint_.reset();  // scrapes read members that are destroyed next
   timers_->Stop();
-  absl::MutexLock lock(&lanes_mutex_);
-  lanes_end_ = true;
+  {
+    absl::MutexLock lock(&lanes_mutex_);
+    lanes_end_ = true;
+  }
+  absl::MutexLock trimmed(&trim_mutex_);
 }
 
 absl::Status Server::StartMetrics() {
@@ -414,10 +417,16 @@ void Server::AbandonLanes(int device) {
 }
 
 void Server::TrimLanes(LanePool::Idle idle) {
-  absl::MutexLock lock(&lanes_mutex_);
-  if (lanes_end_) return;
-  for (const auto& [of, lanes] : lanes_) lanes->Trim(idle);
-  if (host_lanes_ != nullptr) host_lanes_->Trim(idle);
+  if (!trim_mutex_.TryLock()) return;  // who trims may wait for a hanging device
+  std::vector<LanePool*> pools;
+  {
+    absl::MutexLock lock(&lanes_mutex_);
+    for (const auto& [of, lanes] : lanes_) pools.push_back(lanes.get());
+    if (host_lanes_ != nullptr) pools.push_back(host_lanes_.get());
+    if (lanes_end_) pools.clear();
+  }
+  for (LanePool* const lanes : pools) lanes->Trim(idle);
+  trim_mutex_.Unlock();
 }
 
 void Server::OnDeviceLost(int device) {

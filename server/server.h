@@ -173,7 +173,8 @@ class Server {
   int Loops() const;
   void OnDeviceLost(int device);
   void AbandonLanes(int device) ABSL_LOCKS_EXCLUDED(lanes_mutex_);
-  void TrimLanes(LanePool::Idle idle) ABSL_LOCKS_EXCLUDED(lanes_mutex_);
+  // Unless another thread does. Without lanes_mutex_, because a hanging device keeps it waiting.
+  void TrimLanes(LanePool::Idle idle) ABSL_LOCKS_EXCLUDED(lanes_mutex_, trim_mutex_);
   void OnDevicesChanged();
   // Updates the health board from the state of the devices and of the server.
   void ShowHealth();
@@ -205,6 +206,7 @@ class Server {
   ArrayStore arrays_;
   DeviceMemory device_memory_;
   Scheduler queue_, long_queue_;
+  absl::Mutex trim_mutex_;  // held while lanes are trimmed; before lanes_mutex_
   absl::Mutex lanes_mutex_;
   // Of each device, for short and for long work.
   std::vector<std::pair<int, std::unique_ptr<LanePool>>> lanes_ ABSL_GUARDED_BY(lanes_mutex_);

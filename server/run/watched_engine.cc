@@ -85,10 +85,10 @@ class WatchedStream final : public ForwardingStream {
     return Judged(line_.watch(), hanging_line_, [&] { return ForwardingStream::Finish(); });
   }
   void End() override {
-    // Freeing pinned memory waits for the device.
-    if (hanging_line_ != nullptr) hanging_line_->Enter();
-    ForwardingStream::End();
-    if (hanging_line_ != nullptr) hanging_line_->Leave();
+    Free([&] { ForwardingStream::End(); });
+  }
+  void Trim() override {
+    Free([&] { ForwardingStream::Trim(); });
   }
   absl::Status Sort(const SortArgs& args, OperatorReport* report) override {
     return Start([&] { return ForwardingStream::Sort(args, report); });
@@ -138,6 +138,14 @@ class WatchedStream final : public ForwardingStream {
   std::invoke_result_t<Call> Start(const Call& call) {
     if (line_.watch().lost()) return line_.watch().Lost();
     return Judged(line_.watch(), hanging_line_, call);
+  }
+  // Freeing pinned memory waits for the device, for ever if that hangs.
+  template <typename Call>
+  void Free(const Call& call) {
+    if (line_.watch().lost()) return;
+    if (hanging_line_ != nullptr) hanging_line_->Enter();
+    call();
+    if (hanging_line_ != nullptr) hanging_line_->Leave();
   }
 
   DeviceWatch::Line line_;

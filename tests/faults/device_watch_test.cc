@@ -79,6 +79,9 @@ TEST_F(DeviceWatchTest, NothingBeginsOnALostDevice) {
   EXPECT_EQ(engine->AllocateHost(1).status(), DeviceLost());
   EXPECT_EQ(engine->CreateStream().status(), DeviceLost());
   EXPECT_TRUE(stream->Finish().ok()) << "copies in flight are waited for all the same";
+  stream->End();
+  stream->Trim();
+  EXPECT_EQ(puppet_engine->ends(), 0) << "freeing would wait for the device";
   EXPECT_THAT(puppet_engine->phases(), ElementsAre("Begin", "Finish"));
 }
 
