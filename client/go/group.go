@@ -52,7 +52,7 @@ func WithGroupOutputs(outputs ...GroupOutput) Option {
 }
 
 // WithValuesValidity says which values are null, by a bitmap as Column.Validity, which PackValidity makes. Null values
-// take no part in any result. Of Group.
+// take no part in sums, minima, maxima and value counts. Of Group.
 func WithValuesValidity(validity *Array) Option {
 	return argument("values_validity", func(c *call) { c.valuesValidity = validity })
 }

@@ -125,9 +125,9 @@ func Limit(count int) Option {
 	return argument("limit", func(c *call) { wide := int64(count); c.limit = &wide })
 }
 
-// Segments sorts each segment keys[offsets[i]:offsets[i+1]], or of rows, by itself. Offsets are int64, rise from 0 to
-// the number of keys or rows, and are one more than there are segments. Not with Limit or Runs. Of Sort, Argsort,
-// SortColumns and ArgsortColumns.
+// Segments sorts each segment of keys or rows by itself: segment i is [offsets[i], offsets[i+1]). Offsets are int64,
+// rise from 0 to the number of keys or rows, and are one more than there are segments. Not with Limit or Runs. Of Sort,
+// Argsort, SortColumns and ArgsortColumns.
 func Segments(offsets *Array) Option {
 	return argument("segment_offsets", func(c *call) { c.segments = offsets })
 }

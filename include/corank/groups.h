@@ -38,7 +38,7 @@ struct GroupRequest : GroupOptions {
   /// One number for each key. Set if sums, minima, maxima or value counts are wanted, and only then.
   std::optional<ArrayView> values;
   /// Set if values may be null: a bitmap as Column::validity, which PackedValidity makes (columns.h). Null values take
-  /// no part in any result.
+  /// no part in sums, minima, maxima and value counts.
   std::optional<ArrayView> values_validity = {};
   GroupWants wants = {};
   Output keys_output = {}, counts_output = {}, firsts_output = {};

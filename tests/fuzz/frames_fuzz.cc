@@ -1,7 +1,6 @@
 // Any bytes as an HTTP/2 connection: its handlers see whole messages and one end, and nothing of it is left.
 //
-// Input: parts (fuzz_target.h). The first byte of each part selects a frame, which the rest of it is, or bytes as they
-// are.
+// Input: parts (fuzz_target.h). The first byte of each part says whether the rest is a frame or raw bytes.
 #include <nghttp2/nghttp2.h>
 #include <poll.h>
 #include <sys/socket.h>

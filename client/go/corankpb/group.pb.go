@@ -193,9 +193,9 @@ type GroupRequest struct {
 	// The destination of the maxima. Default: inline.
 	MaximaDestination *Destination `protobuf:"bytes,11,opt,name=maxima_destination,json=maximaDestination,proto3" json:"maxima_destination,omitempty"`
 	// Set if values may be null. UINT8, the bitmap of `values`, as KeyColumn.validity. Not allowed without `values`. Null
-	// values take no part in any result. A group that has no other values has a value count of 0, a sum of 0 (-0.0 if it
-	// is a FLOAT64), the greatest number of the type as its minimum and the least one as its maximum; for floats, NaN and
-	// -infinity. Default: no value is null.
+	// values take no part in sums, minima, maxima and value counts; counts include their keys. A group that has no other
+	// values has a value count of 0, a sum of 0 (-0.0 if it is a FLOAT64), the greatest number of the type as its minimum
+	// and the least one as its maximum; for floats, NaN and -infinity. Default: no value is null.
 	ValuesValidity *Array `protobuf:"bytes,13,opt,name=values_validity,json=valuesValidity,proto3,oneof" json:"values_validity,omitempty"`
 	// The destination of the value counts. Default: inline.
 	ValueCountsDestination *Destination `protobuf:"bytes,14,opt,name=value_counts_destination,json=valueCountsDestination,proto3" json:"value_counts_destination,omitempty"`

@@ -43,6 +43,9 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // Registers memory and keeps arrays. Names belong to the caller's tenant: the names of another tenant are NOT_FOUND.
+//
+// A unary call ends with DEADLINE_EXCEEDED after five minutes, also if it has no deadline of its own. If 256 calls of
+// the tenant wait already, it is RESOURCE_EXHAUSTED with RetryInfo.
 type MemoryServiceClient interface {
 	// Maps and pins a POSIX shared-memory object of the server's host. The caller may unlink the object once the call
 	// succeeded. A request that uses an object which was truncated later is answered with FAILED_PRECONDITION.
@@ -208,6 +211,9 @@ func (c *memoryServiceClient) DeleteArray(ctx context.Context, in *DeleteArrayRe
 // for forward compatibility.
 //
 // Registers memory and keeps arrays. Names belong to the caller's tenant: the names of another tenant are NOT_FOUND.
+//
+// A unary call ends with DEADLINE_EXCEEDED after five minutes, also if it has no deadline of its own. If 256 calls of
+// the tenant wait already, it is RESOURCE_EXHAUSTED with RetryInfo.
 type MemoryServiceServer interface {
 	// Maps and pins a POSIX shared-memory object of the server's host. The caller may unlink the object once the call
 	// succeeded. A request that uses an object which was truncated later is answered with FAILED_PRECONDITION.

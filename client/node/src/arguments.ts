@@ -164,7 +164,7 @@ export interface Reduction<V extends Keys, O extends GroupOutputName> {
   values?: V;
   /**
    * Set if values may be null: the bitmap of a `Nullable`, which `Nullable.from(values, valid)` makes. Null values take
-   * no part in any result.
+   * no part in sums, minima, maxima and value counts.
    */
   valuesValidity?: Uint8Array | KeptArray | undefined;
   /** Default: keys and counts. */

@@ -87,7 +87,8 @@ impl<'a> Request<'a, Groups> {
     }
 
     /// Which values are null, as [`Column::validity`](crate::Column::validity) takes it; see
-    /// [`pack_validity`](crate::pack_validity). Null values take no part in any result.
+    /// [`pack_validity`](crate::pack_validity). Null values take no part in sums, minima,
+    /// maxima and value counts.
     pub fn values_validity<V: Input<'a>>(self, bitmap: V) -> Self {
         self.with("values_validity", &["Group"], |task| {
             task.inputs.retain(|leaf| leaf.name != "values_validity");

@@ -173,8 +173,9 @@ impl<'a, R> Request<'a, R> {
         })
     }
 
-    /// Sorts each segment `keys[offsets[i]..offsets[i + 1]]`, or of rows, by itself. Offsets rise from 0 to the number of
-    /// keys or rows, and are one more than there are segments. Of sorts, also by columns, without `limit` and `runs`.
+    /// Sorts each segment of keys or rows by itself: segment i is `offsets[i]..offsets[i + 1]`. Offsets rise from 0 to
+    /// the number of keys or rows, and are one more than there are segments. Of sorts, also by columns, without `limit`
+    /// and `runs`.
     pub fn segments<I: Input<'a>>(self, offsets: I) -> Self {
         self.with("segment_offsets", &["Sort"], |task| {
             task.input("segment_offsets", offsets.into_array());

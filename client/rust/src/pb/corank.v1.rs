@@ -1100,9 +1100,9 @@ pub struct GroupRequest {
     #[prost(message, optional, tag = "11")]
     pub maxima_destination: ::core::option::Option<Destination>,
     /// Set if values may be null. UINT8, the bitmap of `values`, as KeyColumn.validity. Not allowed without `values`. Null
-    /// values take no part in any result. A group that has no other values has a value count of 0, a sum of 0 (-0.0 if it
-    /// is a FLOAT64), the greatest number of the type as its minimum and the least one as its maximum; for floats, NaN and
-    /// -infinity. Default: no value is null.
+    /// values take no part in sums, minima, maxima and value counts; counts include their keys. A group that has no other
+    /// values has a value count of 0, a sum of 0 (-0.0 if it is a FLOAT64), the greatest number of the type as its minimum
+    /// and the least one as its maximum; for floats, NaN and -infinity. Default: no value is null.
     #[prost(message, optional, tag = "13")]
     pub values_validity: ::core::option::Option<Array>,
     /// The destination of the value counts. Default: inline.
@@ -3941,6 +3941,9 @@ pub mod memory_service_client {
     use tonic::codegen::*;
     use tonic::codegen::http::Uri;
     /// Registers memory and keeps arrays. Names belong to the caller's tenant: the names of another tenant are NOT_FOUND.
+    ///
+    /// A unary call ends with DEADLINE_EXCEEDED after five minutes, also if it has no deadline of its own. If 256 calls of
+    /// the tenant wait already, it is RESOURCE_EXHAUSTED with RetryInfo.
     #[derive(Debug, Clone)]
     pub struct MemoryServiceClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -4383,6 +4386,9 @@ pub mod memory_service_server {
         >;
     }
     /// Registers memory and keeps arrays. Names belong to the caller's tenant: the names of another tenant are NOT_FOUND.
+    ///
+    /// A unary call ends with DEADLINE_EXCEEDED after five minutes, also if it has no deadline of its own. If 256 calls of
+    /// the tenant wait already, it is RESOURCE_EXHAUSTED with RetryInfo.
     #[derive(Debug)]
     pub struct MemoryServiceServer<T> {
         inner: Arc<T>,

@@ -113,9 +113,9 @@ export interface GroupRequest {
     | undefined;
   /**
    * Set if values may be null. UINT8, the bitmap of `values`, as KeyColumn.validity. Not allowed without `values`. Null
-   * values take no part in any result. A group that has no other values has a value count of 0, a sum of 0 (-0.0 if it
-   * is a FLOAT64), the greatest number of the type as its minimum and the least one as its maximum; for floats, NaN and
-   * -infinity. Default: no value is null.
+   * values take no part in sums, minima, maxima and value counts; counts include their keys. A group that has no other
+   * values has a value count of 0, a sum of 0 (-0.0 if it is a FLOAT64), the greatest number of the type as its minimum
+   * and the least one as its maximum; for floats, NaN and -infinity. Default: no value is null.
    */
   valuesValidity?:
     | Array

@@ -43,7 +43,7 @@ public final class Group extends Operator<GroupResult> {
   }
 
   /**
-   * Says which values are null. They take no part in any result.
+   * Says which values are null. They take no part in sums, minima, maxima and value counts.
    *
    * @param validity as {@link Column#validity} takes it; see {@link Column#packValidity}
    */
