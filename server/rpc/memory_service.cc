@@ -77,7 +77,8 @@ void EndCall(const MemoryEnvironment& environment, wire::Call* call, absl::strin
 }
 
 absl::Status TooManyWait() {
-  return RetryLater(v1::ERROR_REASON_QUEUE_FULL, "too many calls of this tenant wait for helpers, such as those that map and pin memory",
+  return RetryLater(v1::ERROR_REASON_QUEUE_FULL,
+                    "too many calls of this tenant wait for helpers, such as those that map and pin memory",
                     absl::Seconds(1));
 }
 
