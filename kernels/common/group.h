@@ -67,8 +67,8 @@ struct GroupArgs {
   KeyType value_type = KeyType::kUint32;
   const void* values = nullptr;  // of key i: values[i], or values[indices[i]] if there are indices
   /// Null: every value counts. Otherwise a bitmap that lies as the values, as KeyColumn::validity: values whose bit is
-  /// 0 are nothing to all outputs. A group without values has a sum of 0 (-0.0 for floats), and as its minimum and
-  /// maximum those of no numbers: the greatest and the least number of the type, NaN and -infinity for floats.
+  /// 0 change no sum, minimum, maximum or value count. A group without values has a sum of 0 (-0.0 for floats). Its
+  /// minimum is the greatest number of the type and its maximum the least one; for floats, NaN and -infinity.
   const uint8_t* values_validity = nullptr;
   /// Of SumType(value_type). Integers: exact. Floats: a fixed tree adds them (run_reduction.h), in 64 bits.
   void* sums_out = nullptr;

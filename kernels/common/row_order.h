@@ -58,8 +58,8 @@ class RowOrder {
   /// The length of streams without an end.
   static constexpr int64_t kEndless = std::numeric_limits<int64_t>::max();
 
-  /// `others`: null, or the columns of a second table. Its rows can then be compared with those of this table, because
-  /// the streams of both have the same order. Only data, offsets and validity of the two tables may differ.
+  /// `others`: null, or the columns of a second table. Rows of both tables can then be compared, because their streams
+  /// have the same order. Only data, offsets and validity of the two tables may differ.
   RowOrder(const KeyColumn* columns, int column_count, const KeyColumn* others = nullptr)
       : column_count_(column_count) {
     for (int i = 0; i < column_count; ++i) {

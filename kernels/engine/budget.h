@@ -53,7 +53,7 @@ class Budget : public std::enable_shared_from_this<Budget> {
   Reservation Nothing() { return Reservation(shared_from_this(), 0); }
   int64_t used() const { return used_.load(); }
   int64_t limit() const { return limit_.load(); }
-  /// What is reserved stays so.
+  /// Reservations stay as they are.
   void set_limit(int64_t bytes) { limit_.store(bytes); }
 
  private:

@@ -62,7 +62,7 @@ class _Grouping:
         self._most = found.part.most
 
     def add_values(self, values: Input, dtype: DTypeLike | None, validity: Input | None) -> None:
-        """Adds the values that the sums, minima and maxima are of, and the bitmap of those that are not null.
+        """Adds the values to reduce, and the bitmap that marks those which are not null.
 
         Raises:
             TypeError: they have no order, or are dates or times to add up.
