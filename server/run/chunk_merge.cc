@@ -127,11 +127,9 @@ absl::Status ChunkMerger::SendEarly() {
   const int64_t tiles = std::min(room, safe / sink_->tile_rows());
   if (tiles == 0) return absl::OkStatus();
   const int64_t rows = tiles * sink_->tile_rows();
-  sink_->set_base(sent_);
   CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> taken,
                           MergeFirstRows(*lane_, shape_, Runs(ends), rows, *sink_, stats_));
   for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i].sent += taken[i];
-  sent_ += rows;
   return absl::OkStatus();
 }
 
@@ -140,13 +138,10 @@ absl::Status ChunkMerger::Finish() {
   std::vector<int64_t> ends;
   for (const Input& input : inputs_) ends.push_back(input.count);
   std::vector<SortedRun> runs = Runs(ends);
-  sink_->set_base(sent_);
   if (!in_order_) {
     // The caller disabled the check: all rows, in unspecified order.
     for (const SortedRun& run : runs) {
-      if (run.count == 0) continue;
-      CORANK_RETURN_IF_ERROR(MergeInTiles(*lane_, shape_, {run}, *sink_, stats_));
-      sink_->set_base(sent_ += run.count);
+      if (run.count > 0) CORANK_RETURN_IF_ERROR(MergeInTiles(*lane_, shape_, {run}, *sink_, stats_));
     }
     return absl::OkStatus();
   }

@@ -76,7 +76,6 @@ class ChunkMerger {
   v1::RequestStats* const stats_;
   const bool in_core_;
   bool in_order_ = true;
-  int64_t sent_ = 0;
   int64_t bytes_since_sent_ = 0;
   std::vector<Input> inputs_;
 };

@@ -147,7 +147,6 @@ absl::Status CollectedOperation::SendInTurn(RowsInTurn& rows, const std::vector<
     if (report.fault != OperatorReport::Fault::kNone) return rows.FaultStatus(report);
     if (*made == 0) continue;
     lane.set_next_stage(Stage::kCopyOut);
-    sink.set_base(first);
     made_rows.count = *made;
     CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, {made_rows}, sink, &outcome.stats));
     first += *made;
@@ -167,10 +166,10 @@ absl::Status CollectedOperation::SendWhole(const StreamTarget& target, const Res
   }
   for (int64_t first = 0; first < result.count;) {
     const int64_t count = std::min(sink.tile_rows(), result.count - first);
-    CORANK_ASSIGN_OR_RETURN(const RowSink::Tile tile, sink.Take(first, count, /*wait=*/true));
+    CORANK_ASSIGN_OR_RETURN(const RowSink::Tile tile, sink.Take(count, /*turns=*/nullptr));
     std::memcpy(tile.keys, target.block()->data() + first * shape.key_bytes,
                 static_cast<size_t>(count * shape.key_bytes));
-    sink.Done(first, count, tile);
+    sink.Done(tile);
     first += count;
   }
   return absl::OkStatus();

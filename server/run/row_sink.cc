@@ -6,6 +6,7 @@
 
 #include "kernels/engine/alignment.h"
 #include "server/base/status_macros.h"
+#include "server/run/engine_stream_ring.h"
 #include "server/run/stream_options.h"
 
 namespace corank {
@@ -47,39 +48,52 @@ int64_t RowSink::free_tiles() const {
          HostPool::BufferBytes(AlignUp(tile_rows_ * shape_.key_bytes) + tile_rows_ * shape_.value_bytes);
 }
 
-absl::StatusOr<RowSink::Tile> RowSink::Take(int64_t first, int64_t count, bool wait) {
+absl::StatusOr<RowSink::Tile> RowSink::Take(int64_t count, EngineStreamRing* turns) {
+  Tile tile;
+  tile.first = taken_rows_;
+  tile.count = count;
   if (pipe_ == nullptr) {
-    const int64_t row = base_ + first;
-    Tile tile{At(keys_.place, row * shape_.key_bytes), At(values_.place, row * shape_.value_bytes), on_device_};
-    if (!narrows()) return tile;
-    const auto wide = std::make_shared<std::vector<uint64_t>>(static_cast<size_t>(count));
-    tile.values = reinterpret_cast<char*>(wide->data());
-    tile.memory = wide;
-    return tile;
+    tile.keys = At(keys_.place, tile.first * shape_.key_bytes);
+    tile.values = At(values_.place, tile.first * shape_.value_bytes);
+    tile.on_device = on_device_;
+    if (narrows()) {
+      const auto wide = std::make_shared<std::vector<uint64_t>>(static_cast<size_t>(count));
+      tile.values = reinterpret_cast<char*>(wide->data());
+      tile.memory = wide;
+    }
+  } else {
+    const int64_t keys_bytes = keys_.is_wanted() ? AlignUp(count * shape_.key_bytes) : 0;
+    CORANK_ASSIGN_OR_RETURN(tile.memory, TakeRoom(*pipe_, *lane_, keys_bytes + count * shape_.value_bytes, turns));
+    auto* const bytes = static_cast<char*>(tile.memory.get());
+    if (keys_.is_wanted()) tile.keys = bytes;
+    if (shape_.value_bytes > 0) tile.values = bytes + keys_bytes;
   }
-  const int64_t keys_bytes = keys_.is_wanted() ? AlignUp(count * shape_.key_bytes) : 0;
-  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> memory,
-                          pipe_->TakeBuffer(*lane_, keys_bytes + count * shape_.value_bytes, wait));
-  if (memory == nullptr) return Tile();
-  auto* const bytes = static_cast<char*>(memory.get());
-  return Tile{keys_.is_wanted() ? bytes : nullptr, shape_.value_bytes == 0 ? nullptr : bytes + keys_bytes, false,
-              std::move(memory)};
+  taken_rows_ += count;
+  return tile;
 }
 
-void RowSink::Done(int64_t first, int64_t count, const Tile& tile) {
+void RowSink::Done(const Tile& tile) {
   if (pipe_ == nullptr && !narrows()) return;
-  if (pipe_ != nullptr && tile.keys != nullptr) {
-    Send(keys_, base_ + first, count, shape_.key_bytes, tile.keys, tile.memory);
-  }
+  if (pipe_ != nullptr && tile.keys != nullptr) Send(keys_, tile, shape_.key_bytes, tile.keys);
   if (tile.values == nullptr) return;
-  if (narrows()) Narrow(tile.values, count);
-  Send(values_, base_ + first, count, sent_value_bytes_, tile.values, tile.memory);
+  if (narrows()) Narrow(tile.values, tile.count);
+  Send(values_, tile, sent_value_bytes_, tile.values);
 }
 
-void RowSink::Send(const Column& column, int64_t first, int64_t count, int64_t element_bytes, char* bytes,
-                   const std::shared_ptr<void>& memory) const {
-  if (column.stream_id) return SendChunks(*pipe_, *column.stream_id, first, count, element_bytes, bytes, memory);
-  std::memcpy(column.place + first * element_bytes, bytes, static_cast<size_t>(count * element_bytes));
+void RowSink::Send(const Column& column, const Tile& tile, int64_t element_bytes, char* bytes) const {
+  if (column.stream_id) {
+    return SendChunks(*pipe_, *column.stream_id, tile.first, tile.count, element_bytes, bytes, tile.memory);
+  }
+  std::memcpy(column.place + tile.first * element_bytes, bytes, static_cast<size_t>(tile.count * element_bytes));
+}
+
+absl::StatusOr<std::shared_ptr<void>> TakeRoom(ChunkPipe& pipe, Lane& lane, int64_t bytes, EngineStreamRing* turns) {
+  if (turns != nullptr) {
+    CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> memory, pipe.TakeBuffer(lane, bytes, /*wait=*/false));
+    if (memory != nullptr) return memory;
+    CORANK_RETURN_IF_ERROR(turns->FinishAll());
+  }
+  return pipe.TakeBuffer(lane, bytes, /*wait=*/true);
 }
 
 void SendChunks(ChunkPipe& pipe, uint32_t stream_id, int64_t first, int64_t count, int64_t element_bytes,

@@ -15,6 +15,8 @@
 
 namespace corank {
 
+class EngineStreamRing;
+
 /// The columns of a row.
 struct RowShape {
   KeyType key_type = KeyType::kUint32;
@@ -40,6 +42,7 @@ class RowSink {
     char* values = nullptr;
     bool on_device = false;                  // otherwise in host memory, pinned unless the rows are few
     std::shared_ptr<void> memory = nullptr;  // of a tile that is sent
+    int64_t first = 0, count = 0;            // its rows of the result
   };
 
   /// Places tiles of at most `tile_bytes` one after another in memory.
@@ -53,23 +56,18 @@ class RowSink {
   int64_t tile_rows() const { return tile_rows_; }
   /// Number of tiles that have room in the window now.
   int64_t free_tiles() const;
-  /// From now on, row 0 of a tile is this row of the answer.
-  void set_base(int64_t row) { base_ = row; }
-
   /// The values are unsigned numbers, which leave with this width, as wide as they are or with half as many bytes. Call
   /// it before the first tile.
   void NarrowValues(int32_t bytes) { sent_value_bytes_ = bytes; }
 
-  /// Memory for rows [first, first + count) of the keys, the values or both. Tiles come in order. With `wait`, waits
-  /// for the memory; without, the tile may have none.
-  absl::StatusOr<Tile> Take(int64_t first, int64_t count, bool wait);
+  /// Memory for the next `count` rows of the keys, the values or both. `turns`: TakeRoom.
+  absl::StatusOr<Tile> Take(int64_t count, EngineStreamRing* turns);
   /// The tile is complete. Called in order.
-  void Done(int64_t first, int64_t count, const Tile& tile);
+  void Done(const Tile& tile);
 
  private:
   bool narrows() const { return sent_value_bytes_ < shape_.value_bytes; }
-  void Send(const Column& column, int64_t first, int64_t count, int64_t element_bytes, char* bytes,
-            const std::shared_ptr<void>& memory) const;
+  void Send(const Column& column, const Tile& tile, int64_t element_bytes, char* bytes) const;
 
   const RowShape shape_;
   const Column keys_, values_;
@@ -78,8 +76,12 @@ class RowSink {
   Lane* const lane_ = nullptr;
   const int64_t tile_rows_;
   int32_t sent_value_bytes_ = shape_.value_bytes;
-  int64_t base_ = 0;
+  int64_t taken_rows_ = 0;
 };
+
+/// Pinned memory of the answer's window, as soon as there is room. `turns`, if not null, make earlier tiles, which
+/// leave meanwhile. Errors: those of the turns and of ChunkPipe::TakeBuffer.
+absl::StatusOr<std::shared_ptr<void>> TakeRoom(ChunkPipe& pipe, Lane& lane, int64_t bytes, EngineStreamRing* turns);
 
 /// Sends elements [first, first + count) of an output in chunks. `memory` keeps their bytes.
 void SendChunks(ChunkPipe& pipe, uint32_t stream_id, int64_t first, int64_t count, int64_t element_bytes,

@@ -249,19 +249,13 @@ absl::StatusOr<std::vector<int64_t>> MergeFirstRows(Lane& lane, const RowShape& 
   CORANK_RETURN_IF_ERROR(copies.Begin());
   const int64_t* begin = splits.data();
   for (int64_t first = 0; first < rows; first += tile_rows, begin += runs.size()) {
-    const int64_t count = std::min(tile_rows, rows - first);
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-    CORANK_ASSIGN_OR_RETURN(RowSink::Tile tile, sink.Take(first, count, /*wait=*/false));
-    if (tile.keys == nullptr && tile.values == nullptr) {
-      // Finished tiles must leave before there is room for more.
-      CORANK_RETURN_IF_ERROR(turns.FinishAll());
-      CORANK_ASSIGN_OR_RETURN(tile, sink.Take(first, count, /*wait=*/true));
-    }
+    CORANK_ASSIGN_OR_RETURN(const RowSink::Tile tile, sink.Take(std::min(tile_rows, rows - first), &turns));
     CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
     const auto report = std::make_shared<OperatorReport>();
-    turns.WhenDone([&sink, first, count, tile, report, in_order] {
+    turns.WhenDone([&sink, tile, report, in_order] {
       if (in_order != nullptr && report->fault != OperatorReport::Fault::kNone) *in_order = false;
-      sink.Done(first, count, tile);
+      sink.Done(tile);
     });
     if (in_order != nullptr && !*in_order) break;
     CORANK_RETURN_IF_ERROR(TileMaker(shape, runs, in_order != nullptr, copies, *stream)

@@ -121,17 +121,12 @@ absl::Status SegmentSorter::SortTile(int64_t first, const std::vector<int64_t>& 
                                      RowSink& sink) {
   CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
   const int64_t rows = offsets.back();
-  CORANK_ASSIGN_OR_RETURN(RowSink::Tile tile, sink.Take(first, rows, /*wait=*/false));
-  if (tile.keys == nullptr && tile.values == nullptr) {
-    // Finished tiles must leave before there is room for more.
-    CORANK_RETURN_IF_ERROR(turns.FinishAll());
-    CORANK_ASSIGN_OR_RETURN(tile, sink.Take(first, rows, /*wait=*/true));
-  }
+  CORANK_ASSIGN_OR_RETURN(const RowSink::Tile tile, sink.Take(rows, &turns));
   CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
   const auto report = std::make_shared<OperatorReport>();
-  turns.WhenDone([this, &sink, first, rows, tile, report] {
+  turns.WhenDone([this, &sink, tile, report] {
     Note(report->sort_algorithm);
-    sink.Done(first, rows, tile);
+    sink.Done(tile);
   });
   SortArgs args;
   args.key_type = shape_.key_type;
@@ -182,10 +177,7 @@ absl::Status SegmentSorter::SortSegment(int64_t begin, int64_t end, RowSink& sin
   Note(sorter.algorithm());
   if (runs.size() > 1) runs_ += static_cast<int64_t>(runs.size());
   CORANK_RETURN_IF_ERROR(ReduceRuns(*lane_, shape_, *memory_, arrays[0].field, runs, stats_));
-  sink.set_base(begin);
-  CORANK_RETURN_IF_ERROR(MergeFirstRows(*lane_, shape_, runs, end - begin, sink, stats_).status());
-  sink.set_base(0);
-  return absl::OkStatus();
+  return MergeInTiles(*lane_, shape_, runs, sink, stats_);
 }
 
 }  // namespace corank

@@ -46,11 +46,10 @@ int64_t TableSink::SentBytes(const TableSize& size) const {
   return bytes;
 }
 
-absl::StatusOr<TableSink::Tile> TableSink::Take(const TableSize& size, bool wait) {
+absl::StatusOr<TableSink::Tile> TableSink::Take(const TableSize& size, EngineStreamRing& turns) {
   Tile tile{taken_, size, {}};
   if (const int64_t bytes = SentBytes(size); bytes > 0) {
-    CORANK_ASSIGN_OR_RETURN(tile.memory, pipe_->TakeBuffer(*lane_, bytes, wait));
-    if (tile.memory == nullptr) return tile;
+    CORANK_ASSIGN_OR_RETURN(tile.memory, TakeRoom(*pipe_, *lane_, bytes, &turns));
   }
   auto* next = static_cast<char*>(tile.memory.get());
   for (size_t i = 0; i < places_.size(); ++i) {
@@ -202,11 +201,7 @@ absl::Status MergeTables(Lane& lane, const TableShape& shape, const std::vector<
     }
     TableSink::Tile tile;
     if (is_wanted) {
-      CORANK_ASSIGN_OR_RETURN(tile, sink.Take(cut.size, /*wait=*/false));
-      if (tile.arrays.empty()) {
-        CORANK_RETURN_IF_ERROR(turns.FinishAll());
-        CORANK_ASSIGN_OR_RETURN(tile, sink.Take(cut.size, /*wait=*/true));
-      }
+      CORANK_ASSIGN_OR_RETURN(tile, sink.Take(cut.size, turns));
     }
     CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
     const auto report = std::make_shared<OperatorReport>();

@@ -30,9 +30,8 @@ class TableSink {
   int64_t tile_rows() const { return most_.rows; }
   /// Whether a tile may have this size. One of the least number of whole rows may always.
   bool Fits(const TableSize& size) const;
-  /// Memory for the next rows. A tile but the last has whole rows (TableShape::WholeRows). Without `wait`, the tile has
-  /// no arrays if the pipe has no buffer before it has sent earlier tiles. Returns the errors of ChunkPipe::TakeBuffer.
-  absl::StatusOr<Tile> Take(const TableSize& size, bool wait);
+  /// Memory for the next rows. A tile but the last has whole rows (TableShape::WholeRows). `turns`: TakeRoom.
+  absl::StatusOr<Tile> Take(const TableSize& size, EngineStreamRing& turns);
   /// The tile is complete: all arrays hold their elements, but offsets are relative to the tile's strings. Called in
   /// order.
   void Done(const Tile& tile);
