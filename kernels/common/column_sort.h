@@ -3,6 +3,7 @@
 #ifndef CORANK_KERNELS_COMMON_COLUMN_SORT_H_
 #define CORANK_KERNELS_COMMON_COLUMN_SORT_H_
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/common/null_order.h"
@@ -73,6 +74,30 @@ struct ColumnSortArgs {
   /// Whether the order of the rows is of no use: no output and no check needs it.
   bool HasNoWork() const { return count == 0 || (ResultCount() == 0 && ranks_out == nullptr && run_count == 0); }
 };
+
+/// By segments, the number of a row's segment is a column before the others, so that rows never leave their segment.
+/// `numbers`: IndexBytes(segment_count - 1) bytes each.
+inline KeyColumn SegmentColumn(int64_t segment_count, const void* numbers) {
+  KeyColumn column;
+  column.row_bytes = IndexBytes(segment_count - 1);
+  column.type = column.row_bytes == sizeof(uint32_t) ? KeyType::kUint32 : KeyType::kUint64;
+  column.data = numbers;
+  return column;
+}
+
+/// Writes these numbers of rows [begin, end). `numbers`: of all rows.
+inline void NumberSegments(const int64_t* offsets, int64_t segment_count, int64_t begin, int64_t end, void* numbers) {
+  const bool is_narrow = IndexBytes(segment_count - 1) == sizeof(uint32_t);
+  int64_t segment = std::upper_bound(offsets, offsets + segment_count, begin) - offsets - 1;
+  for (int64_t row = begin; row < end; ++row) {
+    while (offsets[segment + 1] <= row) ++segment;
+    if (is_narrow) {
+      static_cast<uint32_t*>(numbers)[row] = static_cast<uint32_t>(segment);
+    } else {
+      static_cast<uint64_t*>(numbers)[row] = static_cast<uint64_t>(segment);
+    }
+  }
+}
 
 }  // namespace corank
 

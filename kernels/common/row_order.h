@@ -332,14 +332,11 @@ class RowOrder {
 };
 static_assert(sizeof(RowOrder) <= 3728, "a kernel argument, with others beside it, has at most 4096 bytes");
 
-/// The order of the rows of a sort. By segments, the first column is the number of a row's segment, so that rows never
-/// leave their segment. `segments`: these numbers, IndexBytes(segment_count - 1) each; not read without segments.
+/// The order of the rows of a sort. `segments`: the numbers of SegmentColumn; not read without segments.
 inline RowOrder OrderOf(const ColumnSortArgs& args, const void* segments) {
   if (args.segment_count == 0) return RowOrder(args.columns, args.column_count);
   KeyColumn columns[RowOrder::kMaxColumns];
-  columns[0].row_bytes = IndexBytes(args.segment_count - 1);
-  columns[0].type = columns[0].row_bytes == 4 ? KeyType::kUint32 : KeyType::kUint64;
-  columns[0].data = segments;
+  columns[0] = SegmentColumn(args.segment_count, segments);
   std::copy_n(args.columns, args.column_count, columns + 1);
   return RowOrder(columns, args.column_count + 1);
 }

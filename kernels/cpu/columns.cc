@@ -35,20 +35,6 @@ Buffers TakeBuffers(const ColumnSortArgs& args, Workspace& workspace) {
   return buffers;
 }
 
-void NumberSegments(const ColumnSortArgs& args, void* segments, Parallel& parallel) {
-  const int64_t* const offsets = args.segment_offsets;
-  WithIndexType(IndexBytes(args.segment_count - 1), [&](auto zero) {
-    auto* const numbers = static_cast<decltype(zero)*>(segments);
-    parallel.ForRange(args.count, kRowGrain, [&](int64_t begin, int64_t end) {
-      int64_t segment = std::upper_bound(offsets, offsets + args.segment_count, begin) - offsets - 1;
-      for (int64_t row = begin; row < end; ++row) {
-        while (offsets[segment + 1] <= row) ++segment;
-        numbers[row] = static_cast<decltype(zero)>(segment);
-      }
-    });
-  });
-}
-
 // Calls fn(row, &least) for all rows. Each thread has its own `least`, which starts at `start`. Returns the least of
 // them.
 template <typename T, typename Fn>
@@ -320,7 +306,11 @@ void SortColumns(const ColumnSortArgs& args, void* workspace_bytes, Parallel& pa
   }
   Workspace workspace(workspace_bytes);
   const Buffers buffers = TakeBuffers(args, workspace);
-  if (args.segment_count > 0) NumberSegments(args, buffers.segments, parallel);
+  if (args.segment_count > 0) {
+    parallel.ForRange(args.count, kRowGrain, [&](int64_t begin, int64_t end) {
+      NumberSegments(args.segment_offsets, args.segment_count, begin, end, buffers.segments);
+    });
+  }
   uint64_t bases[RowOrder::kMaxColumns] = {};
   RowOrder order = OrderOf(args, buffers.segments);
   FindBases(order, args.count, bases, parallel);

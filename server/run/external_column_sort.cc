@@ -10,7 +10,6 @@
 #include "proto/wire_enums.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
-#include "server/model/offsets.h"
 #include "server/run/overlap.h"
 #include "server/run/row_sink.h"
 #include "server/run/row_source.h"
@@ -41,23 +40,6 @@ Inputs InputsOf(const Spec& sort) {
 }
 
 bool IsPending(const Operand& input) { return input.stream_input >= 0; }
-
-// The numbers of the rows' segments, which are nowhere yet.
-Operand SegmentNumbers(const Spec& sort) {
-  Operand numbers;
-  numbers.element_bytes = IndexBytes(sort.segment_offsets->count - 2);
-  numbers.type = IndexType(numbers.element_bytes);
-  numbers.count = sort.rows();
-  numbers.is_snapshot = true;
-  return numbers;
-}
-
-template <typename Number>
-void WriteSegmentNumbers(const Int64View& offsets, Number* numbers) {
-  for (int64_t segment = 0; segment + 1 < offsets.size(); ++segment) {
-    std::fill(numbers + offsets[segment], numbers + offsets[segment + 1], static_cast<Number>(segment));
-  }
-}
 
 // Whether nobody has announced how long some array is.
 bool IsUnknown(const Spec& sort, const Inputs& inputs) {
@@ -135,26 +117,17 @@ std::unique_ptr<const ExternalWork> ExternalColumnSort::For(const Spec& sort) {
   return Takes(sort) ? std::make_unique<ColumnSortWork>(sort) : nullptr;
 }
 
-TableShape ExternalColumnSort::ShapeOf(const Spec& sort) {
-  if (!sort.segment_offsets) return TableShape(sort);
-  Spec with_numbers = sort;
-  ColumnSortOperation::Column numbers;
-  numbers.data = SegmentNumbers(sort);
-  with_numbers.columns.insert(with_numbers.columns.begin(), std::move(numbers));
-  return TableShape(with_numbers);
-}
-
 int64_t ExternalColumnSort::HostBytes(const Spec& sort, int64_t parts, const JobMemory& memory) {
   const Inputs inputs = InputsOf(sort);
   if (IsUnknown(sort, inputs)) return memory.max_host_bytes();
-  const TableShape shape = ShapeOf(sort);
+  const TableShape shape(sort);
   const bool is_collected = parts > 0 && NeedsWhole(sort, inputs);
   int64_t arrays = 0;
   for (const auto& [field, input] : inputs) {
     if (parts == 0 || is_collected) arrays += IsPending(*input) ? input->size_bytes() : RowSource::CopyBytes(*input);
   }
   if (sort.segment_offsets) {
-    arrays += SegmentNumbers(sort).size_bytes();
+    arrays += sort.rows() * shape.arrays().front().element_bytes;
     if (IsPending(*sort.segment_offsets)) arrays += sort.segment_offsets->size_bytes();
   }
   if (!sort.run_offsets.empty()) {
@@ -178,7 +151,7 @@ absl::Status ExternalColumnSort::Work(Lane& lane, Outcome& outcome) {
   Inputs inputs = InputsOf(spec_);
   Operand segments;
   if (spec_.segment_offsets) {
-    CORANK_ASSIGN_OR_RETURN(segments, NumberSegments());
+    CORANK_ASSIGN_OR_RETURN(segments, SegmentNumbers());
     inputs.emplace(inputs.begin(), "segment_offsets", &segments);
   }
   CORANK_ASSIGN_OR_RETURN(RowSource source, RowSource::Open({inputs.begin(), inputs.end()}, means_.source(), memory));
@@ -225,16 +198,15 @@ absl::Status ExternalColumnSort::Work(Lane& lane, Outcome& outcome) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Operand> ExternalColumnSort::NumberSegments() const {
-  Operand numbers = SegmentNumbers(spec_);
+absl::StatusOr<Operand> ExternalColumnSort::SegmentNumbers() const {
+  Operand numbers;
+  numbers.element_bytes = shape_.arrays().front().element_bytes;
+  numbers.count = spec_.rows();
+  numbers.is_snapshot = true;
   CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> memory,
                           means_.memory->AllocateHost(numbers.size_bytes(), "segment_offsets"));
-  const Int64View offsets(*spec_.segment_offsets);
-  if (numbers.element_bytes == sizeof(uint32_t)) {
-    WriteSegmentNumbers(offsets, reinterpret_cast<uint32_t*>(memory->data()));
-  } else {
-    WriteSegmentNumbers(offsets, reinterpret_cast<uint64_t*>(memory->data()));
-  }
+  NumberSegments(static_cast<const int64_t*>(spec_.segment_offsets->bytes), spec_.segment_offsets->count - 1, 0,
+                 numbers.count, memory->data());
   numbers.bytes = memory->data();
   numbers.lease = memory;
   return numbers;

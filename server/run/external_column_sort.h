@@ -28,19 +28,15 @@ class ExternalColumnSort final : public ExternalOperation {
   static int64_t HostBytes(const ColumnSortOperation::Spec& sort, int64_t parts, const JobMemory& memory);
 
   ExternalColumnSort(ColumnSortOperation::Spec sort, ExternalMeans means)
-      : ExternalOperation(ColumnSortOperation(sort), std::move(means)),
-        spec_(std::move(sort)),
-        shape_(ShapeOf(spec_)) {}
+      : ExternalOperation(ColumnSortOperation(sort), std::move(means)), spec_(std::move(sort)), shape_(spec_) {}
 
   int64_t device_bytes(const Engine& engine) const override;
   int64_t host_bytes() const override;
 
  private:
-  // By segments, the first column is the number of a row's segment.
-  static TableShape ShapeOf(const ColumnSortOperation::Spec& sort);
   absl::Status Work(Lane& lane, Outcome& outcome) override;
   // The number of each row's segment, in pinned memory.
-  absl::StatusOr<Operand> NumberSegments() const;
+  absl::StatusOr<Operand> SegmentNumbers() const;
   // The caller's own runs.
   std::vector<TableRun> GivenRuns(const std::vector<RowSource::Array>& inputs) const;
   // Names the first row of the runs that is out of order.

@@ -11,6 +11,11 @@ namespace corank {
 
 TableShape::TableShape(const ColumnSortOperation::Spec& sort)
     : algorithm_(sort.algorithm), has_indices_(sort.want_indices) {
+  if (sort.segment_offsets) {
+    columns_.push_back(SegmentColumn(sort.segment_offsets->count - 1, nullptr));
+    arrays_.push_back({columns_.back().row_bytes});
+    has_validity_.push_back(false);
+  }
   for (const ColumnSortOperation::Column& from : sort.columns) {
     columns_.push_back(KeyColumnOf(from));
     if (from.offsets) {

@@ -18,9 +18,9 @@ struct TableSize {
   std::vector<int64_t> string_bytes = {};
 };
 
-/// The arrays of a table: for each key column its data and, if it has them, its offsets and its validity; then the
-/// values, or the index of each row in the input. A block of memory holds them one after another, each 256-byte
-/// aligned. Its offsets begin at 0.
+/// The arrays of a table: by segments, the number of each row's segment (SegmentColumn); for each key column its data
+/// and, if it has them, its offsets and its validity; then the values, or the index of each row in the input. A block
+/// of memory holds them one after another, each 256-byte aligned. Its offsets begin at 0.
 class TableShape {
  public:
   struct Array {
@@ -45,7 +45,7 @@ class TableShape {
   explicit TableShape(const ColumnSortOperation::Spec& sort);
 
   const std::vector<Array>& arrays() const { return arrays_; }
-  /// The number of arrays that the caller sends. Beside them there may be indices, as the last array.
+  /// The number of arrays that a source brings. Beside them there may be indices, as the last array.
   size_t inputs() const { return has_indices_ ? arrays_.size() - 1 : arrays_.size(); }
   bool has_indices() const { return has_indices_; }
   bool has_bitmaps() const { return has_bitmaps_; }
