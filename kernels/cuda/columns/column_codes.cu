@@ -7,12 +7,12 @@
 // Memory: one read of the integer columns for their bases, one of the common bytes and a few bytes after them, one of
 //         the bytes that the codes consist of; one write of the codes.
 // Workspace: CodeState.
-#include <algorithm>
 #include <cstddef>
 
 #include "kernels/cuda/columns/column_codes.h"
 #include "kernels/cuda/columns/column_tuning.h"
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/multiprocessor.h"
 
 namespace corank::cuda {
 namespace {
@@ -144,10 +144,6 @@ __global__ void __launch_bounds__(Tuning::kThreads)
   });
 }
 
-unsigned RowBlocks(int64_t count) {
-  return static_cast<unsigned>(std::min(CeilDiv(count, Tuning::kThreads), Tuning::kMaxBlocks));
-}
-
 /// Enqueues the survey and gives `order` its bases.
 cudaError_t SurveyRows(RowOrder& order, int64_t count, CodeState* d_state, cudaStream_t stream) {
   // Least values and lengths (and their padding) start at the greatest number, differing bits at zero.
@@ -157,7 +153,7 @@ cudaError_t SurveyRows(RowOrder& order, int64_t count, CodeState* d_state, cudaS
   CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_state->survey.differing, 0, sizeof(RowSurvey::differing), stream));
   SampleKernel<<<1, Tuning::kSampleRows, 0, stream>>>(order, count, d_state);
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
-  const unsigned blocks = RowBlocks(count);
+  const unsigned blocks = LoopingGrid(count, Tuning::kThreads);
   bool has_bases = false;
   for (int i = 0; i < order.column_count(); ++i) has_bases |= order.HasBase(i);
   if (has_bases) {
@@ -179,13 +175,13 @@ cudaError_t MakeCodes(RowOrder& order, int64_t count, CodeState* d_state, uint64
   if (!fits) CORANK_RETURN_IF_CUDA_ERROR(SurveyRows(order, count, d_state, stream));
   ChooseCodeKernel<<<1, 1, 0, stream>>>(order.stream_bytes(), fits, d_state);
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
-  CodesKernel<<<RowBlocks(count), Tuning::kThreads, 0, stream>>>(order, count, d_state, d_codes);
+  CodesKernel<<<LoopingGrid(count, Tuning::kThreads), Tuning::kThreads, 0, stream>>>(order, count, d_state, d_codes);
   return cudaGetLastError();
 }
 
 cudaError_t MakeCodeHalves(const RowOrder& order, int64_t count, uint32_t* d_low, uint32_t* d_high,
                            cudaStream_t stream) {
-  CodeHalvesKernel<<<RowBlocks(count), Tuning::kThreads, 0, stream>>>(order, count, d_low, d_high);
+  CodeHalvesKernel<<<LoopingGrid(count, Tuning::kThreads), Tuning::kThreads, 0, stream>>>(order, count, d_low, d_high);
   return cudaGetLastError();
 }
 

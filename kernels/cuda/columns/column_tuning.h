@@ -9,7 +9,6 @@ namespace corank::cuda {
 struct ColumnTuning {
   /// Kernels with one thread for each row.
   static constexpr int kThreads = 256;
-  static constexpr int64_t kMaxBlocks = 132 * 8;  // enough to fill an H200; blocks loop over the rest
 
   /// Rows of the sample, one for each thread of a block. It decides whether all rows are worth a survey.
   static constexpr int kSampleRows = 1024;

@@ -25,6 +25,7 @@
 #include "kernels/cuda/columns/equal_codes.h"
 #include "kernels/cuda/common/device.h"
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/multiprocessor.h"
 #include "kernels/cuda/sort/run_pairs.h"
 
 namespace corank::cuda {
@@ -286,7 +287,7 @@ cudaError_t Run(const RowOrder& order, const uint64_t* d_codes, const RowCode* d
 
   CORANK_RETURN_IF_CUDA_ERROR(
       cub::DeviceScan::InclusiveScan(d_temporary, temporary_bytes, in, tied, AddTied(), count, stream));
-  const auto blocks = static_cast<unsigned>(std::min(CeilDiv(count, Tuning::kThreads), Tuning::kMaxBlocks));
+  const unsigned blocks = LoopingGrid(count, Tuning::kThreads);
   MakeItemsKernel<Index><<<blocks, Tuning::kThreads, 0, stream>>>(order, d_code, count, arrays);
   CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
 

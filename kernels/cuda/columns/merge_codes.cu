@@ -15,6 +15,7 @@
 #include "kernels/cuda/columns/merge_codes.h"
 #include "kernels/cuda/common/iota.h"
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/multiprocessor.h"
 #include "kernels/cuda/common/operator_report.cuh"
 #include "kernels/cuda/merge/merge.h"
 
@@ -61,7 +62,7 @@ cudaError_t CheckRuns(const RowOrder& order, const ColumnSortArgs& args, CodeSta
     int64_t longest = 0;
     for (int32_t i = 0; i < runs; ++i) longest = std::max(longest, group.offsets[i + 1] - group.offsets[i]);
     if (longest < 2) continue;
-    const int64_t blocks = std::min(CeilDiv(longest, Tuning::kThreads), CeilDiv(Tuning::kMaxBlocks, runs));
+    const int64_t blocks = std::min(CeilDiv(longest, Tuning::kThreads), CeilDiv(kLoopingBlocks, runs));
     const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(runs));
     CheckRunsKernel<<<grid, Tuning::kThreads, 0, stream>>>(order, group, d_codes, d_state);
     CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());

@@ -8,13 +8,12 @@
 //         haystack once.
 // Workspace: one FaultCell.
 // Source: as search.cu.
-#include <algorithm>
-
 #include "kernels/common/merge_path.h"
 #include "kernels/common/row_order.h"
 #include "kernels/cuda/columns/column_tuning.h"
 #include "kernels/cuda/columns/search_rows.h"
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/multiprocessor.h"
 #include "kernels/cuda/common/operator_report.cuh"
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/search/search_tuning.h"
@@ -97,10 +96,8 @@ cudaError_t SearchColumns(const ColumnSearchArgs& args, void* d_workspace, int64
     d_unsorted = workspace.Carve<FaultCell>(1);
     CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_unsorted, 0, sizeof(FaultCell), stream));
     if (args.haystack_count > 1) {
-      const int64_t blocks =
-          std::min(CeilDiv(args.haystack_count, int64_t{ColumnTuning::kThreads}), ColumnTuning::kMaxBlocks);
-      CheckRowsKernel<<<static_cast<unsigned>(blocks), ColumnTuning::kThreads, 0, stream>>>(
-          haystack, args.haystack_count, d_unsorted);
+      const unsigned blocks = LoopingGrid(args.haystack_count, ColumnTuning::kThreads);
+      CheckRowsKernel<<<blocks, ColumnTuning::kThreads, 0, stream>>>(haystack, args.haystack_count, d_unsorted);
       CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
     }
   }

@@ -5,12 +5,11 @@
 // Work: O(n log segments).
 // Memory: one write of the numbers; the offsets mostly come from the caches.
 // Workspace: none.
-#include <algorithm>
-
 #include "kernels/common/merge_path.h"
 #include "kernels/cuda/columns/column_tuning.h"
 #include "kernels/cuda/columns/segment_numbers.h"
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/multiprocessor.h"
 
 namespace corank::cuda {
 namespace {
@@ -31,7 +30,7 @@ __global__ void __launch_bounds__(Tuning::kThreads)
 }  // namespace
 
 cudaError_t NumberSegments(const ColumnSortArgs& args, void* d_segments, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>(std::min(CeilDiv(args.count, Tuning::kThreads), Tuning::kMaxBlocks));
+  const unsigned blocks = LoopingGrid(args.count, Tuning::kThreads);
   if (IndexBytes(args.segment_count - 1) == 4) {
     NumberSegmentsKernel<<<blocks, Tuning::kThreads, 0, stream>>>(args.segment_offsets, args.segment_count, args.count,
                                                                   static_cast<uint32_t*>(d_segments));

@@ -5,17 +5,15 @@
 // Work: O(n).
 // Memory: one read of the row numbers, one random read of the bits, one write of the output.
 // Workspace: none.
-#include <algorithm>
-
 #include "kernels/cuda/common/gather_validity.h"
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/multiprocessor.h"
 #include "kernels/cuda/common/warp.h"
 
 namespace corank::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMaxBlocks = 132 * 8;  // enough to fill an H200; blocks loop over the rest
 
 template <typename Index>
 __global__ void __launch_bounds__(kThreads)
@@ -36,7 +34,7 @@ __global__ void __launch_bounds__(kThreads)
 
 template <typename Index>
 cudaError_t Gather(const uint8_t* d_validity, const Index* d_rows, uint8_t* d_out, int64_t count, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>(std::min(CeilDiv(count, kThreads), kMaxBlocks));
+  const unsigned blocks = LoopingGrid(count, kThreads);
   GatherValidityKernel<<<blocks, kThreads, 0, stream>>>(d_validity, d_rows, d_out, count);
   return cudaGetLastError();
 }

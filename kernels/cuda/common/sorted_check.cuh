@@ -10,10 +10,10 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 
 #include "kernels/common/key_order.h"
+#include "kernels/cuda/common/multiprocessor.h"
 #include "kernels/cuda/common/operator_report.cuh"
 
 namespace corank::cuda {
@@ -22,8 +22,7 @@ struct SortedCheckTuning {
   static constexpr int kThreads = 256;
   static constexpr int kItems = 8;
   static constexpr int kTile = kThreads * kItems;
-  static constexpr int64_t kMaxBlocks = 132 * 8;  // enough to fill an H200; blocks loop over the rest
-  static constexpr int kMaxInputs = 64;           // in one launch
+  static constexpr int kMaxInputs = 64;  // in one launch
 };
 
 /// Arrays to check in one launch; a kernel argument.
@@ -84,7 +83,7 @@ template <typename Bits, bool kFloat>
 cudaError_t CheckSorted(const SortedCheckGroup& group, const KeyOrder<Bits, kFloat>& order, const int32_t* d_only_if,
                         FaultCell* d_cell, cudaStream_t stream) {
   if (group.size == 0) return cudaSuccess;
-  const auto blocks = static_cast<unsigned>(std::min(group.tiles(), SortedCheckTuning::kMaxBlocks));
+  const unsigned blocks = LoopingGrid(group.tiles(), 1);
   SortedCheckKernel<<<blocks, SortedCheckTuning::kThreads, 0, stream>>>(group, order, d_only_if, d_cell);
   return cudaGetLastError();
 }

@@ -64,10 +64,10 @@ struct MoveTuning {
   static constexpr int kOwnUnits = 4 * kTileUnits;
   static constexpr int kBlocks = 3;  // on each multiprocessor
   /// Blocks of the second launch: as many as fill an H200.
-  static constexpr int kRestBlocks = 132 * kBlocks;
+  static constexpr int kRestBlocks = kTunedMultiprocessors * kBlocks;
   static constexpr int kBatch = 4;  // units that a thread has in flight
   /// Blocks of the first launch if Move also uses bins.
-  static constexpr int kLeftBlocks = 8 * 132 * kBlocks;
+  static constexpr int kLeftBlocks = 8 * kTunedMultiprocessors * kBlocks;
   /// Intervals shorter than kShortBytes on average have words as units. Others have 16-byte blocks: pairs of them,
   /// which are sectors of the cache, and from kLongBytes on groups of 8, which are its lines.
   static constexpr int kShortBytes = 160;
@@ -88,7 +88,7 @@ struct BinTuning {
   static constexpr int kMostWords = 32;  // of an interval that goes to a bin
   /// Words of a bin that a block collects at a time.
   static constexpr int kPartWords = 45 * 1024;
-  static constexpr int kFromBlocks = 132 * kBlocks;
+  static constexpr int kFromBlocks = kTunedMultiprocessors * kBlocks;
   /// The survey: intervals for each thread, and the distance below which the next interval counts as near.
   static constexpr int kSamples = 8;
   static constexpr int kNearWords = 64;
@@ -108,7 +108,7 @@ struct OverlapTuning {
   static constexpr int kOwnWords = 4;
   static constexpr int kWindow = 256;
   /// Most blocks of a launch that may find nothing to do.
-  static constexpr int kBlocks = 8 * 132;
+  static constexpr int kBlocks = kLoopingBlocks;
   /// Bits are cheaper than a sort from this many intervals on, and up to this many elements of the destination for each
   /// interval.
   static constexpr int64_t kLeastIntervals = 8192;

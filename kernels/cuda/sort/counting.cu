@@ -7,11 +7,11 @@
 // Memory: one read of the keys; one write.
 // Workspace: the dictionary.
 // Stability: equal keys have equal bits.
-#include <algorithm>
 #include <cstdint>
 
 #include "kernels/common/key_order.h"
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/multiprocessor.h"
 #include "kernels/cuda/sort/counting.h"
 #include "kernels/cuda/sort/statistics_device.cuh"
 
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(Tuning::kThreads)
 
 unsigned Blocks(int64_t count, int key_bytes) {
   const int64_t tile = int64_t{Tuning::kThreads} * Tuning::kVectors * 16 / key_bytes;
-  return static_cast<unsigned>(std::min(CeilDiv(count, tile), Tuning::kMaxBlocks));
+  return LoopingGrid(count, tile);
 }
 
 template <typename Fn>

@@ -12,9 +12,8 @@ namespace corank::cuda {
 
 struct CountingTuning {
   static constexpr int kThreads = 256;
-  static constexpr int kVectors = 4;              // of 16 bytes, for each thread and tile
-  static constexpr int kCopies = 8;               // of a block's counters, so that lanes rarely meet
-  static constexpr int64_t kMaxBlocks = 132 * 8;  // enough to fill an H200; blocks loop over the rest
+  static constexpr int kVectors = 4;  // of 16 bytes, for each thread and tile
+  static constexpr int kCopies = 8;   // of a block's counters, so that lanes rarely meet
 };
 
 /// Counts each key (of key_bytes bytes, 2, 4 or 8) in d_dictionary->counts. If d_ranks is not null, also writes each

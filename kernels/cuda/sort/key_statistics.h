@@ -13,8 +13,7 @@ struct StatisticsTuning {
   static constexpr int kSampleItems = 4;
   static constexpr int kSamples = kSampleThreads * kSampleItems;
   static constexpr int kThreads = 256;
-  static constexpr int kVectors = 4;              // of 16 bytes, for each thread and tile
-  static constexpr int64_t kMaxBlocks = 132 * 8;  // enough to fill an H200; blocks loop over the rest
+  static constexpr int kVectors = 4;  // of 16 bytes, for each thread and tile
 };
 
 /// Most runs whose starts are listed.

@@ -6,11 +6,11 @@
 // Memory: one read of the keys, one write of the indices of the selected ones.
 // Workspace: none.
 // Stability: none; the indices are sorted afterwards if their order matters.
-#include <algorithm>
 #include <cstdint>
 
 #include "kernels/common/key_order.h"
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/multiprocessor.h"
 #include "kernels/cuda/sort/select.h"
 #include "kernels/cuda/sort/statistics_device.cuh"
 
@@ -128,7 +128,7 @@ cudaError_t SelectKeys(KeyType type, Order order, const void* d_keys, int64_t co
                                     d_scratch,
                                     h_letter};
     const int64_t tile = int64_t{Tuning::kThreads} * Tuning::kVectors * KeyVector<Bits>::kPer;
-    const auto blocks = static_cast<unsigned>(std::min(CeilDiv(count, tile), Tuning::kMaxBlocks));
+    const unsigned blocks = LoopingGrid(count, tile);
     SelectKernel<<<blocks, Tuning::kThreads, 0, stream>>>(key_order, selection);
     return cudaGetLastError();
   });

@@ -7,7 +7,6 @@
 // Work: O(n).
 // Memory: one read of the keys, one write if they are copied.
 // Workspace: a StatisticsScratch.
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -15,6 +14,7 @@
 
 #include "kernels/common/key_order.h"
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/multiprocessor.h"
 #include "kernels/cuda/sort/statistics.h"
 #include "kernels/cuda/sort/statistics_device.cuh"
 
@@ -442,7 +442,7 @@ cudaError_t Examine(const Examination& examination, const KeyOrder<Bits, kFloat>
   args.statistics = d_statistics;
   args.letter = h_letter;
   const int64_t tile = int64_t{Tuning::kThreads} * Tuning::kVectors * KeyVector<Bits>::kPer;
-  const auto blocks = static_cast<unsigned>(std::min(CeilDiv(examination.count, tile), Tuning::kMaxBlocks));
+  const unsigned blocks = LoopingGrid(examination.count, tile);
   ExamineKernel<<<blocks, Tuning::kThreads, 0, stream>>>(args);
   return cudaGetLastError();
 }
