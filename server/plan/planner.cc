@@ -19,12 +19,13 @@ Strategy ChooseStrategy(const Workload& work, const PlannerOptions& options) {
   return work.work_bytes <= options.small_bytes ? Strategy::kBatched : Strategy::kDevice;
 }
 
-uint64_t ChooseShards(int64_t work_bytes, int64_t arrays, uint64_t idle, const std::vector<uint64_t>& links,
+uint64_t ChooseShards(int64_t work_bytes, const Sharing& sharing, uint64_t idle, const std::vector<uint64_t>& links,
                       const PlannerOptions& options) {
   constexpr int64_t kArrays = 64;
-  if (arrays == 0) return 0;
+  if (sharing.arrays == 0) return 0;
   int64_t most = options.most_shards == 0 ? DeviceSet::kMaxDevices : options.most_shards;
-  most = std::min(most, work_bytes / (options.shard_bytes * ((arrays + kArrays - 1) / kArrays)));
+  const int64_t least = options.shard_bytes * sharing.cost * ((sharing.arrays + kArrays - 1) / kArrays);
+  most = std::min(most, work_bytes / least);
   const uint64_t shards = DeviceSet::Linked(idle, most, links);
   return DeviceSet::Count(shards) < 2 ? 0 : shards;
 }
@@ -46,8 +47,7 @@ void ShareAmong(uint64_t shards, std::unique_ptr<Operation> operation, MemoryNee
 
 // Whether several devices share the request from here on.
 bool Shard(Plan& plan, const PlannerOptions& options, const DeviceSet& devices, uint64_t idle) {
-  const uint64_t shards =
-      ChooseShards(plan.work_bytes, plan.operation->shared_arrays(), idle, devices.links(), options);
+  const uint64_t shards = ChooseShards(plan.work_bytes, plan.operation->sharing(), idle, devices.links(), options);
   if (shards == 0) return false;
   std::unique_ptr<Operation> operation = plan.operation->Sharded(shards);
   MemoryNeed need = NeedOf(*operation, Strategy::kSharded, devices);

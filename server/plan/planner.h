@@ -10,6 +10,7 @@
 #include "kernels/engine/engine.h"
 #include "server/memory/device_set.h"
 #include "server/memory/run_buffers.h"
+#include "server/run/operation.h"
 #include "server/run/plan.h"
 #include "server/run/stream_options.h"
 
@@ -29,7 +30,7 @@ struct PlannerOptions {
   int64_t max_host_bytes = 0;
   /// Most devices that share one request; 0: all, 1: none does.
   int most_shards = 0;
-  /// Least bytes of arrays and results for each device of a shared request.
+  /// Least bytes of arrays and results for each device of a shared request, times Sharing::cost.
   int64_t shard_bytes = int64_t{32} << 20;
   /// Most device memory that a request takes on each device if several share it.
   int64_t max_device_bytes = 0;
@@ -62,9 +63,9 @@ inline bool IsLong(const Workload& work, const PlannerOptions& options) {
 
 /// The devices, of the `idle` ones, that share a request whose work they can share: two or more, or 0 for one device.
 /// Only idle ones do, because several requests at a time are done sooner with a device for each. Of more arrays than 64
-/// each device takes more bytes, because it copies a part of every array and short copies cost more than they bring.
-/// `arrays`: Operation::shared_arrays. `links`: DeviceSet::links. Pure.
-uint64_t ChooseShards(int64_t work_bytes, int64_t arrays, uint64_t idle, const std::vector<uint64_t>& links,
+/// each device takes more bytes, because it copies a part of every array and short copies cost more than they bring;
+/// and Sharing::cost times as many. `links`: DeviceSet::links. Pure.
+uint64_t ChooseShards(int64_t work_bytes, const Sharing& sharing, uint64_t idle, const std::vector<uint64_t>& links,
                       const PlannerOptions& options);
 
 /// Pure.

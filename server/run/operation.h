@@ -76,6 +76,14 @@ struct FuseKey {
   }
 };
 
+/// What decides whether it pays that several devices do some work together.
+struct Sharing {
+  int64_t arrays = 0;  // of which each device takes a part; 0: one device must do the work
+  /// How many times as long as for a sort of keys it takes until devices that share the work have divided it, apart
+  /// from what each does with its part.
+  int64_t cost = 1;
+};
+
 /// One operator with its validated inputs.
 class Operation {
  public:
@@ -90,9 +98,8 @@ class Operation {
   virtual std::optional<FuseKey> fuse_key() const { return std::nullopt; }
   /// Null unless the same work can be done piece by piece.
   virtual std::unique_ptr<const ExternalWork> external() const;
-  /// The number of arrays of which several devices can take parts to do it together, 0 if they cannot, and the
-  /// operation that does it on those.
-  virtual int64_t shared_arrays() const { return 0; }
+  /// How several devices can do it together, and the operation that does it on those.
+  virtual Sharing sharing() const { return {}; }
   virtual std::unique_ptr<Operation> Sharded(uint64_t devices) const;
   /// INVALID_ARGUMENT: an array or a result is sharded, over so many devices that they cannot do it together.
   virtual absl::Status CheckShards(int devices) const {

@@ -209,34 +209,34 @@ TEST(ChooseShards, DependsOnSizeArraysLoadLinksAndOptionsAlone) {
   const std::vector<uint64_t> kAllLinked(5, 0b11111);
   PlannerOptions options;
   options.shard_bytes = 100;
-  EXPECT_EQ(ChooseShards(1000, 1, 0b1111, kAllLinked, options), 0b1111U);
-  EXPECT_EQ(ChooseShards(399, 1, 0b1111, kAllLinked, options), 0b0111U) << "each has enough to do";
-  EXPECT_EQ(ChooseShards(199, 1, 0b1111, kAllLinked, options), 0U);
-  EXPECT_EQ(ChooseShards(1000, 1, 0b1010, kAllLinked, options), 0b1010U);
-  EXPECT_EQ(ChooseShards(1000, 1, 0b0100, kAllLinked, options), 0U) << "one alone";
-  EXPECT_EQ(ChooseShards(1000, 1, 0, kAllLinked, options), 0U);
-  EXPECT_EQ(ChooseShards(1000, 0, 0b1111, kAllLinked, options), 0U) << "one device must do it";
-  EXPECT_EQ(ChooseShards(399, 64, 0b1111, kAllLinked, options), 0b0111U);
-  EXPECT_EQ(ChooseShards(1000, 128, 0b11111, kAllLinked, options), 0b11111U);
-  EXPECT_EQ(ChooseShards(1000, 129, 0b11111, kAllLinked, options), 0b00111U) << "a part of each array is short";
+  EXPECT_EQ(ChooseShards(1000, {1}, 0b1111, kAllLinked, options), 0b1111U);
+  EXPECT_EQ(ChooseShards(399, {1}, 0b1111, kAllLinked, options), 0b0111U) << "each has enough to do";
+  EXPECT_EQ(ChooseShards(199, {1}, 0b1111, kAllLinked, options), 0U);
+  EXPECT_EQ(ChooseShards(1000, {1}, 0b1010, kAllLinked, options), 0b1010U);
+  EXPECT_EQ(ChooseShards(1000, {1}, 0b0100, kAllLinked, options), 0U) << "one alone";
+  EXPECT_EQ(ChooseShards(1000, {1}, 0, kAllLinked, options), 0U);
+  EXPECT_EQ(ChooseShards(1000, {0}, 0b1111, kAllLinked, options), 0U) << "one device must do it";
+  EXPECT_EQ(ChooseShards(399, {64}, 0b1111, kAllLinked, options), 0b0111U);
+  EXPECT_EQ(ChooseShards(1000, {128}, 0b11111, kAllLinked, options), 0b11111U);
+  EXPECT_EQ(ChooseShards(1000, {129}, 0b11111, kAllLinked, options), 0b00111U) << "a part of each array is short";
   options.most_shards = 2;
-  EXPECT_EQ(ChooseShards(1000, 1, 0b1110, kAllLinked, options), 0b0110U);
+  EXPECT_EQ(ChooseShards(1000, {1}, 0b1110, kAllLinked, options), 0b0110U);
   options.most_shards = 1;
-  EXPECT_EQ(ChooseShards(1000, 1, 0b1111, kAllLinked, options), 0U);
+  EXPECT_EQ(ChooseShards(1000, {1}, 0b1111, kAllLinked, options), 0U);
 }
 
 TEST(ChooseShards, TakesDevicesThatReachEachOther) {
   PlannerOptions options;
   options.shard_bytes = 100;
   const std::vector<uint64_t> islands = {0b00011, 0b00011, 0b11100, 0b11100, 0b11100};
-  EXPECT_EQ(ChooseShards(1000, 1, 0b11111, islands, options), 0b11100U) << "the larger island";
-  EXPECT_EQ(ChooseShards(1000, 1, 0b01111, islands, options), 0b00011U) << "the first of two as large";
-  EXPECT_EQ(ChooseShards(1000, 1, 0b10010, islands, options), 0U);
-  EXPECT_EQ(ChooseShards(299, 1, 0b11111, islands, options), 0b00011U);
+  EXPECT_EQ(ChooseShards(1000, {1}, 0b11111, islands, options), 0b11100U) << "the larger island";
+  EXPECT_EQ(ChooseShards(1000, {1}, 0b01111, islands, options), 0b00011U) << "the first of two as large";
+  EXPECT_EQ(ChooseShards(1000, {1}, 0b10010, islands, options), 0U);
+  EXPECT_EQ(ChooseShards(299, {1}, 0b11111, islands, options), 0b00011U);
   const std::vector<uint64_t> chain = {0b011, 0b111, 0b110};
-  EXPECT_EQ(ChooseShards(1000, 1, 0b111, chain, options), 0b011U) << "the first and the last do not";
+  EXPECT_EQ(ChooseShards(1000, {1}, 0b111, chain, options), 0b011U) << "the first and the last do not";
   const std::vector<uint64_t> none = {0b01, 0b10};
-  EXPECT_EQ(ChooseShards(1000, 1, 0b11, none, options), 0U);
+  EXPECT_EQ(ChooseShards(1000, {1}, 0b11, none, options), 0U);
 }
 
 }  // namespace

@@ -33,8 +33,9 @@ MergeOperation::MergeOperation(Spec spec) : spec_(std::move(spec)), inputs_(spec
 
 std::unique_ptr<const ExternalWork> MergeOperation::external() const { return ExternalMerge::For(spec_); }
 
-int64_t MergeOperation::shared_arrays() const {
-  return ShardedMergeOperation::Takes(spec_) ? static_cast<int64_t>(spec_.keys.size() + spec_.values.size()) : 0;
+Sharing MergeOperation::sharing() const {
+  if (!ShardedMergeOperation::Takes(spec_)) return {};
+  return {static_cast<int64_t>(spec_.keys.size() + spec_.values.size())};
 }
 
 std::unique_ptr<Operation> MergeOperation::Sharded(uint64_t devices) const {

@@ -27,7 +27,7 @@ class MergeOperation final : public PhasedOperation {
   Operator op() const override { return Operator::kMerge; }
   bool is_light() const override;
   std::unique_ptr<const ExternalWork> external() const override;
-  int64_t shared_arrays() const override;
+  Sharing sharing() const override;
   std::unique_ptr<Operation> Sharded(uint64_t devices) const override;
   absl::Status CheckShards(int devices) const override;
   int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(args_); }

@@ -51,9 +51,9 @@ Pace SortOperation::pace() const {
 
 std::unique_ptr<const ExternalWork> SortOperation::external() const { return ExternalSort::For(spec_); }
 
-int64_t SortOperation::shared_arrays() const {
-  if (!ShardedSortOperation::Takes(spec_)) return 0;
-  return spec_.values ? 2 : 1;
+Sharing SortOperation::sharing() const {
+  if (!ShardedSortOperation::Takes(spec_)) return {};
+  return {spec_.values ? 2 : 1};
 }
 
 std::unique_ptr<Operation> SortOperation::Sharded(uint64_t devices) const {

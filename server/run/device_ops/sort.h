@@ -34,7 +34,7 @@ class SortOperation final : public PhasedOperation {
   Pace pace() const override;
   bool is_light() const override;
   std::unique_ptr<const ExternalWork> external() const override;
-  int64_t shared_arrays() const override;
+  Sharing sharing() const override;
   std::unique_ptr<Operation> Sharded(uint64_t devices) const override;
   std::optional<FuseKey> fuse_key() const override;
   int64_t device_bytes(const Engine& engine) const override;
