@@ -3,6 +3,7 @@
 #define CORANK_SERVER_RUN_ENGINE_STREAM_RING_H_
 
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,11 @@ class EngineStreamRing {
   /// The lane's extra streams from `first` on, `count` of them.
   EngineStreamRing(Lane& lane, int count, v1::RequestStats* stats, int first = 0, Counted counted = Counted::kAll)
       : lane_(lane), first_(first), slots_(static_cast<size_t>(count)), stats_(stats), counted_(counted) {}
+  /// The lane's streams on a device (Lane::StreamOn) from `first` on, `count` of them.
+  EngineStreamRing(Lane& lane, int device, int first, int count, v1::RequestStats* stats)
+      : EngineStreamRing(lane, count, stats, first) {
+    device_ = device;
+  }
   ~EngineStreamRing() {
     for (Slot& slot : slots_) {
       // The destructor may ignore an error: it was returned before, or the next use of the stream returns it.
@@ -37,7 +43,8 @@ class EngineStreamRing {
     Slot& slot = slots_[static_cast<size_t>(turn_ % static_cast<int64_t>(slots_.size()))];
     CORANK_RETURN_IF_ERROR(Finish(slot));
     if (slot.stream == nullptr) {
-      CORANK_ASSIGN_OR_RETURN(slot.stream, lane_.ExtraStream(first_ + static_cast<int>(&slot - slots_.data())));
+      const int number = first_ + static_cast<int>(&slot - slots_.data());
+      CORANK_ASSIGN_OR_RETURN(slot.stream, device_ ? lane_.StreamOn(*device_, number) : lane_.ExtraStream(number));
     }
     CORANK_RETURN_IF_ERROR(slot.stream->Begin());
     slot.busy = true;
@@ -75,6 +82,7 @@ class EngineStreamRing {
   }
 
   Lane& lane_;
+  std::optional<int> device_;  // null: the lane's extra streams
   const int first_;
   std::vector<Slot> slots_;
   v1::RequestStats* const stats_;

@@ -32,12 +32,16 @@ absl::Status FinishAll(const std::vector<EngineStream*>& streams, absl::Status s
 
 }  // namespace
 
-ShardedOperation::ShardedOperation(std::unique_ptr<PhasedOperation> whole, uint64_t devices)
-    : whole_(std::move(whole)) {
-  for (int i = 0; i < DeviceSet::kMaxDevices && devices_.size() < size_t{ShardedMerge::kMaxShards}; ++i) {
-    if ((devices & DeviceSet::Only(i)) != 0) devices_.push_back(i);
+std::vector<int> SharingDevices(uint64_t devices) {
+  std::vector<int> sharing;
+  for (int i = 0; i < DeviceSet::kMaxDevices && sharing.size() < size_t{ShardedMerge::kMaxShards}; ++i) {
+    if ((devices & DeviceSet::Only(i)) != 0) sharing.push_back(i);
   }
+  return sharing;
 }
+
+ShardedOperation::ShardedOperation(std::unique_ptr<PhasedOperation> whole, uint64_t devices)
+    : whole_(std::move(whole)), devices_(SharingDevices(devices)) {}
 
 int64_t ShardedOperation::FirstOf(size_t shard, int64_t rows) const {
   return PartBegin(rows, static_cast<int64_t>(devices_.size()), static_cast<int64_t>(shard));

@@ -27,6 +27,9 @@ inline bool CanShare(const std::shared_ptr<ResultTarget>& target) {
   return RowResult::CanHold(target) || IsSharded(target);
 }
 
+/// The devices of a mask that share work, in order: the first ShardedMerge::kMaxShards.
+std::vector<int> SharingDevices(uint64_t devices);
+
 /// Each device makes an equal part of the result's rows, over its own bus (kernels/engine/sharded_merge.h).
 class ShardedOperation : public Operation {
  public:
@@ -58,7 +61,7 @@ class ShardedOperation : public Operation {
                      std::vector<ShardResult>& results) const;
 
   const std::unique_ptr<PhasedOperation> whole_;
-  std::vector<int> devices_;
+  const std::vector<int> devices_;
 };
 
 }  // namespace corank

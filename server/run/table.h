@@ -47,6 +47,8 @@ class TableShape {
   const std::vector<Array>& arrays() const { return arrays_; }
   /// The number of arrays that a source brings. Beside them there may be indices, as the last array.
   size_t inputs() const { return has_indices_ ? arrays_.size() - 1 : arrays_.size(); }
+  /// The number of arrays of key columns. Beside them there may be values or indices, as the last array.
+  size_t key_arrays() const { return value_bytes_ > 0 ? arrays_.size() - 1 : arrays_.size(); }
   bool has_indices() const { return has_indices_; }
   bool has_bitmaps() const { return has_bitmaps_; }
   bool has_strings() const { return !mean_string_bytes_.empty(); }

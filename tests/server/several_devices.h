@@ -73,6 +73,10 @@ class SwitchedStream final : public ForwardingStream {
     device_->PassThrough();
     return ForwardingStream::Sort(args, report);
   }
+  absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override {
+    device_->PassThrough();
+    return ForwardingStream::SortColumns(args, report);
+  }
   absl::Status Merge(const MergeArgs& args, OperatorReport* report) override {
     device_->PassThrough();
     return ForwardingStream::Merge(args, report);

@@ -2,70 +2,26 @@
 // results lie.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernels/cpu/cpu_engine.h"
-#include "kernels/engine/forwarding_engine.h"
 #include "server/memory/device_set.h"
 #include "server/model/parts.h"
+#include "server/run/device_ops/sharded_column_sort.h"
 #include "server/run/device_ops/sharded_merge.h"
 #include "server/run/device_ops/sharded_sort.h"
+#include "tests/server/counted_lane.h"
 
 namespace corank::testing {
 namespace {
 
 constexpr int kDevices = 3;
 constexpr uint64_t kAll = (uint64_t{1} << kDevices) - 1;
-
-// Counts the device memory that it hands out.
-class CountedStream final : public ForwardingStream {
- public:
-  CountedStream(std::unique_ptr<EngineStream> stream, int device)
-      : ForwardingStream(std::move(stream)), device_(device) {}
-  int device() const override { return device_; }
-  absl::StatusOr<void*> AllocateDevice(int64_t bytes) override {
-    given_ += bytes;
-    return ForwardingStream::AllocateDevice(bytes);
-  }
-  int64_t bytes() const { return given_ + workspace_bytes(); }
-
- private:
-  const int device_;
-  int64_t given_ = 0;
-};
-
-// For one operation.
-class CountedLane final : public Lane {
- public:
-  explicit CountedLane(Engine* engine) : engine_(engine) {}
-  EngineStream& stream() override { return **StreamOn(0, 0); }
-  Engine& engine() override { return *engine_; }
-  absl::StatusOr<EngineStream*> ExtraStream(int i) override { return StreamOn(0, i + 1); }
-  absl::StatusOr<EngineStream*> StreamOn(int device, int i) override {
-    std::unique_ptr<CountedStream>& stream = streams_[{device, i}];
-    if (stream == nullptr) stream = std::make_unique<CountedStream>(*engine_->CreateStream(), device);
-    return stream.get();
-  }
-  absl::Status CheckWanted() override { return absl::OkStatus(); }
-
-  // Of each device.
-  std::vector<int64_t> bytes() const {
-    std::vector<int64_t> bytes(kDevices);
-    for (const auto& [place, stream] : streams_) bytes[static_cast<size_t>(place.first)] += stream->bytes();
-    return bytes;
-  }
-
- private:
-  Engine* const engine_;
-  std::map<std::pair<int, int>, std::unique_ptr<CountedStream>> streams_;
-};
 
 // Elements in host memory, or in parts, as an array and as the place of a result.
 class Elements final : public ResultTarget {
@@ -112,13 +68,12 @@ class ShardedNeedTest : public ::testing::Test {
   static std::shared_ptr<Elements> Target(Elements elements) { return std::make_shared<Elements>(std::move(elements)); }
 
   void ExpectWithin(Operation& operation, const std::string& places) {
-    CountedLane lane(engine_.get());
+    CountedLane lane({engine_.get()});
     Outcome outcome;
     const absl::Status done = operation.Execute(lane, outcome);
     ASSERT_TRUE(done.ok()) << places << ": " << done;
-    const std::vector<int64_t> bytes = lane.bytes();
-    EXPECT_LE(*std::max_element(bytes.begin(), bytes.end()), operation.device_bytes(*engine_)) << places;
-    EXPECT_GT(2 * *std::max_element(bytes.begin(), bytes.end()), operation.device_bytes(*engine_)) << places;
+    EXPECT_LE(lane.bytes(), operation.device_bytes(*engine_)) << places;
+    EXPECT_GT(2 * lane.bytes(), operation.device_bytes(*engine_)) << places;
   }
 
   const std::unique_ptr<Engine> engine_ = CreateCpuEngine({/*threads=*/1}).value();
@@ -154,6 +109,27 @@ TEST_F(ShardedNeedTest, OfASortWhereverItsArraysAndResultsLie) {
     ASSERT_TRUE(ShardedSortOperation::Takes(spec));
     ShardedSortOperation sort(spec, kAll);
     ExpectWithin(sort, "places " + std::to_string(places));
+  }
+}
+
+TEST_F(ShardedNeedTest, OfASortByColumns) {
+  constexpr int64_t kCount = 300'003;
+  const Elements keys = Keys(kCount, false), values = Values(kCount, false);
+  const Elements validity(v1::ELEMENT_TYPE_UINT8, 1, ValidityBytes(kCount), false);
+  for (const bool with_nulls : {false, true}) {
+    for (const int64_t limit : {int64_t{-1}, int64_t{1}, kCount / 2}) {
+      for (const int64_t tile_bytes : {int64_t{100'000}, int64_t{1} << 30}) {
+        ColumnSortOperation::Spec spec;
+        spec.columns.resize(1);
+        spec.columns[0].data = keys.operand();
+        if (with_nulls) spec.columns[0].validity = validity.operand();
+        spec.columns[0].result_count = limit < 0 ? kCount : limit;
+        spec.values = values.operand();
+        spec.limit = limit;
+        ShardedColumnSortOperation sort(spec, kAll, tile_bytes);
+        ExpectWithin(sort, "limit " + std::to_string(limit) + " tiles of " + std::to_string(tile_bytes));
+      }
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include "proto/wire_enums.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
+#include "server/run/device_ops/sharded_column_sort.h"
 #include "server/run/external_column_sort.h"
 
 namespace corank {
@@ -66,6 +67,15 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
 }
 
 std::unique_ptr<const ExternalWork> ColumnSortOperation::external() const { return ExternalColumnSort::For(spec_); }
+
+Sharing ColumnSortOperation::sharing() const {
+  if (!ShardedColumnSortOperation::Takes(spec_)) return {};
+  return {ShardedColumnSortOperation::Arrays(spec_), ShardedColumnSortOperation::kCost};
+}
+
+std::unique_ptr<Operation> ColumnSortOperation::Sharded(uint64_t devices) const {
+  return std::make_unique<ShardedColumnSortOperation>(spec_, devices);
+}
 
 absl::Status ColumnSortOperation::CopyIn(EngineStream& stream) {
   string_bytes_.clear();

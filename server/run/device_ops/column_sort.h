@@ -43,6 +43,8 @@ class ColumnSortOperation final : public PhasedOperation {
 
   Operator op() const override { return Operator::kSort; }
   std::unique_ptr<const ExternalWork> external() const override;
+  Sharing sharing() const override;
+  std::unique_ptr<Operation> Sharded(uint64_t devices) const override;
   int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(args_); }
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.SortColumns(args_, report); }

@@ -1,0 +1,74 @@
+#include "server/run/device_ops/sharded_column_sort.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "proto/wire_enums.h"
+#include "server/base/status_macros.h"
+#include "server/run/row_sink.h"
+#include "server/run/sharded_operation.h"
+
+namespace corank {
+namespace {
+
+using Spec = ColumnSortOperation::Spec;
+
+// The arrays that a device copies in, in the order of TableShape.
+std::vector<const Operand*> ArraysOf(const Spec& sort) {
+  std::vector<const Operand*> inputs;
+  for (const ColumnSortOperation::Column& column : sort.columns) {
+    inputs.push_back(&column.data);
+    if (column.validity) inputs.push_back(&*column.validity);
+  }
+  if (sort.values) inputs.push_back(&*sort.values);
+  return inputs;
+}
+
+}  // namespace
+
+bool ShardedColumnSortOperation::Takes(const Spec& sort) {
+  if (sort.segment_offsets || !sort.run_offsets.empty() || sort.want_ranks || sort.limit == 0 || sort.rows() == 0) {
+    return false;
+  }
+  if (std::any_of(sort.columns.begin(), sort.columns.end(), [](const auto& column) { return column.offsets; })) {
+    return false;
+  }
+  const std::vector<const Operand*> inputs = ArraysOf(sort);
+  const ColumnSortOperation whole(sort);
+  return std::all_of(inputs.begin(), inputs.end(), [](const Operand* input) { return IsOnHost(*input); }) &&
+         std::all_of(whole.results().begin(), whole.results().end(),
+                     [](const PendingResult& result) { return RowResult::CanHold(result.target); });
+}
+
+int64_t ShardedColumnSortOperation::Arrays(const Spec& sort) { return static_cast<int64_t>(ArraysOf(sort).size()); }
+
+ShardedColumnSortOperation::ShardedColumnSortOperation(Spec sort, uint64_t devices, int64_t tile_bytes)
+    : spec_(std::move(sort)),
+      whole_(spec_),
+      shape_(spec_),
+      devices_(SharingDevices(devices)),
+      options_{spec_.rows(), spec_.limit, tile_bytes} {}
+
+int64_t ShardedColumnSortOperation::device_bytes(const Engine& engine) const {
+  return ShardedTable(shape_, options_, devices_, /*lane=*/nullptr).device_bytes(engine);
+}
+
+absl::Status ShardedColumnSortOperation::Execute(Lane& lane, Outcome& outcome) {
+  CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> results, RowResult::Make(whole_.results()));
+  // Results have the order of the arrays, of which the last is that of values or indices.
+  std::vector<char*> places(shape_.arrays().size(), nullptr);
+  const size_t first = spec_.want_columns ? 0 : shape_.key_arrays();
+  for (size_t i = 0; i < results.size(); ++i) places[first + i] = results[i].column().place;
+  std::vector<const char*> inputs;
+  for (const Operand* const input : ArraysOf(spec_)) inputs.push_back(static_cast<const char*>(input->bytes));
+  ShardedTable table(shape_, options_, devices_, &lane);
+  CORANK_RETURN_IF_ERROR(table.SortParts(inputs));
+  CORANK_RETURN_IF_ERROR(table.MergeParts(places));
+  table.AddTimesTo(&outcome.stats);
+  outcome.stats.set_devices(static_cast<int32_t>(devices_.size()));
+  outcome.sort_algorithm = ToWire(table.algorithm());
+  for (const RowResult& result : results) outcome.results.push_back(result.Collect());
+  return absl::OkStatus();
+}
+
+}  // namespace corank

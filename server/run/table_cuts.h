@@ -1,0 +1,67 @@
+// Cuts sorted tables that lie on several devices.
+#ifndef CORANK_SERVER_RUN_TABLE_CUTS_H_
+#define CORANK_SERVER_RUN_TABLE_CUTS_H_
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kernels/engine/engine.h"
+#include "server/run/table.h"
+
+namespace corank {
+
+/// Finds where the runs of a stable merge end at some rows of its result, exactly, by few rows of the runs. Each device
+/// copies evenly spaced rows of its run to the host. They tell where a run can end: within a few of the spaces between
+/// them. The devices copy the rows there, and CutTables searches these.
+///
+/// Tables have no strings. The order of the calls: CopySamples; the streams finish; CopyRanges; the streams finish; At.
+class TableCuts {
+ public:
+  /// A sorted table in the memory of a device.
+  struct Run {
+    std::vector<char*> arrays;
+    int64_t rows = 0;
+  };
+
+  /// `positions`: rows of the result, ascending. All but the number of rows of all runs are whole rows
+  /// (TableShape::WholeRows); so is the number of rows of each run that another one with rows follows.
+  TableCuts(const TableShape& shape, std::vector<Run> runs, std::vector<int64_t> positions);
+
+  /// Upper bound of the device memory that the streams of a run with `rows` rows hand out, of `all_rows` in `runs`
+  /// runs.
+  static int64_t DeviceBytes(const TableShape& shape, int64_t rows, int64_t all_rows, int64_t runs, int64_t positions,
+                             const Engine& engine);
+
+  /// Enqueue copies from the memory of run `run`, on a stream of its device that has begun. It keeps what they copy
+  /// until it begins again.
+  absl::Status CopySamples(size_t run, EngineStream& stream);
+  absl::Status CopyRanges(size_t run, EngineStream& stream);
+
+  /// The row of each run at which rows [0, positions[position]) of the result end.
+  const std::vector<int64_t>& At(size_t position);
+
+ private:
+  // Rows of a run in which a cut lies, and where they are among the copied rows.
+  struct Range {
+    int64_t begin = 0, end = 0;
+    int64_t copied_to = 0;
+  };
+
+  void FindRanges();
+
+  const TableShape& shape_;
+  const std::vector<Run> runs_;
+  const std::vector<int64_t> positions_;
+  const int64_t space_;                     // rows from one sample to the next
+  std::vector<TableRun> samples_, copied_;  // by run, in host memory
+  std::vector<std::vector<Range>> ranges_;  // by position and run
+  std::vector<std::vector<int64_t>> cuts_;  // by position; empty: nobody has asked for it
+  std::deque<OperatorReport> reports_;      // of the copies
+};
+
+}  // namespace corank
+
+#endif  // CORANK_SERVER_RUN_TABLE_CUTS_H_

@@ -1,0 +1,130 @@
+// A lane for one operation at a time, on devices whose streams count what they hand out, and fail when a test says so.
+#ifndef CORANK_TESTS_SERVER_COUNTED_LANE_H_
+#define CORANK_TESTS_SERVER_COUNTED_LANE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "kernels/engine/forwarding_engine.h"
+#include "server/run/operation.h"
+
+namespace corank::testing {
+
+/// Lets the calls before some call of all streams of a lane pass, and fails that one and all later ones.
+struct FailingCalls {
+  int64_t left = -1;  // calls that pass; -1: all
+  absl::Status status = absl::UnavailableError("off the bus");
+
+  absl::Status Next() {
+    if (left < 0) return absl::OkStatus();
+    if (left == 0) return status;
+    --left;
+    return absl::OkStatus();
+  }
+};
+
+class CountedStream final : public ForwardingStream {
+ public:
+  CountedStream(std::unique_ptr<EngineStream> stream, int device, FailingCalls* calls)
+      : ForwardingStream(std::move(stream)), device_(device), calls_(calls) {}
+  int device() const override { return device_; }
+  absl::Status Begin(Pace pace) override {
+    absl::Status status = calls_->Next();
+    if (!status.ok()) return status;
+    most_ = bytes();
+    given_ = 0;
+    is_open_ = true;
+    return ForwardingStream::Begin(pace);
+  }
+  absl::StatusOr<void*> AllocateDevice(int64_t bytes) override {
+    absl::Status status = calls_->Next();
+    if (!status.ok()) return status;
+    given_ += bytes;
+    return ForwardingStream::AllocateDevice(bytes);
+  }
+  absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
+    absl::Status status = calls_->Next();
+    return status.ok() ? ForwardingStream::Copy(d_to, d_from, bytes) : status;
+  }
+  absl::Status CopyToDevice(void* d_to, const void* h_from, int64_t bytes) override {
+    absl::Status status = calls_->Next();
+    return status.ok() ? ForwardingStream::CopyToDevice(d_to, h_from, bytes) : status;
+  }
+  absl::Status CopyToHost(void* h_to, const void* d_from, int64_t bytes) override {
+    absl::Status status = calls_->Next();
+    return status.ok() ? ForwardingStream::CopyToHost(h_to, d_from, bytes) : status;
+  }
+  absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override {
+    absl::Status status = calls_->Next();
+    return status.ok() ? ForwardingStream::SortColumns(args, report) : status;
+  }
+  absl::Status Move(const MoveArgs& args, OperatorReport* report) override {
+    absl::Status status = calls_->Next();
+    return status.ok() ? ForwardingStream::Move(args, report) : status;
+  }
+  absl::StatusOr<PhaseTimes> Finish() override {
+    is_open_ = false;
+    const absl::StatusOr<PhaseTimes> times = ForwardingStream::Finish();
+    absl::Status status = calls_->Next();
+    if (!status.ok()) return status;
+    return times;
+  }
+  /// The most device memory that it has handed out at a time.
+  int64_t bytes() const { return std::max(most_, given_ + workspace_bytes()); }
+  /// Whether it has begun and not finished.
+  bool is_open() const { return is_open_; }
+
+ private:
+  const int device_;
+  FailingCalls* const calls_;
+  int64_t given_ = 0, most_ = 0;
+  bool is_open_ = false;
+};
+
+class CountedLane final : public Lane {
+ public:
+  /// `engines`: of the devices; where there are fewer, one stands for several.
+  explicit CountedLane(std::vector<Engine*> engines) : engines_(std::move(engines)) {}
+  EngineStream& stream() override { return **StreamOn(0, 0); }
+  Engine& engine() override { return *engines_[0]; }
+  absl::StatusOr<EngineStream*> ExtraStream(int i) override { return StreamOn(0, i + 1); }
+  absl::StatusOr<EngineStream*> StreamOn(int device, int i) override {
+    std::unique_ptr<CountedStream>& stream = streams_[{device, i}];
+    if (stream == nullptr) {
+      absl::StatusOr<std::unique_ptr<EngineStream>> made =
+          engines_[static_cast<size_t>(device) % engines_.size()]->CreateStream();
+      if (!made.ok()) return made.status();
+      stream = std::make_unique<CountedStream>(*std::move(made), device, &calls_);
+    }
+    return stream.get();
+  }
+  absl::Status CheckWanted() override { return absl::OkStatus(); }
+
+  /// The most of any device.
+  int64_t bytes() const {
+    std::map<int, int64_t> bytes;
+    for (const auto& [place, stream] : streams_) bytes[place.first] += stream->bytes();
+    int64_t most = 0;
+    for (const auto& [device, of_device] : bytes) most = std::max(most, of_device);
+    return most;
+  }
+  int open_streams() const {
+    return static_cast<int>(
+        std::count_if(streams_.begin(), streams_.end(), [](const auto& stream) { return stream.second->is_open(); }));
+  }
+  FailingCalls& calls() { return calls_; }
+
+ private:
+  const std::vector<Engine*> engines_;
+  FailingCalls calls_;
+  std::map<std::pair<int, int>, std::unique_ptr<CountedStream>> streams_;
+};
+
+}  // namespace corank::testing
+
+#endif  // CORANK_TESTS_SERVER_COUNTED_LANE_H_

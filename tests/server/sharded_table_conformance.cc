@@ -1,0 +1,315 @@
+// Sorts of tables on several devices, compared with a stable sort of all rows. Each engine has a binary of these tests.
+// Where the machine has too few devices, one stands for several.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/run/device_ops/sharded_column_sort.h"
+#include "tests/engine/harness.h"
+#include "tests/server/counted_lane.h"
+#include "tests/support/distributions.h"
+#include "tests/support/oracles.h"
+#include "tests/support/rows.h"
+
+namespace corank::testing {
+namespace {
+
+constexpr int64_t kOneTile = int64_t{1} << 30;
+
+struct Case {
+  std::vector<TestColumn> columns;
+  int devices = 2;
+  int64_t tile_bytes = kOneTile;
+  int value_bytes = 0;
+  bool want_columns = true;
+  bool want_indices = false;
+  int64_t limit = -1;
+};
+
+std::vector<bool> SomeNulls(int64_t rows, uint64_t seed) {
+  Random random(seed);
+  std::vector<bool> valid;
+  for (int64_t row = 0; row < rows; ++row) valid.push_back(!random.OneIn(5));
+  return valid;
+}
+
+TestColumn Numbers(KeyType type, Distribution distribution, int64_t rows, uint64_t seed = 1,
+                   Order order = Order::kAscending) {
+  return NumberColumn(type, order, MakeKeys(type, distribution, rows, seed));
+}
+
+TestColumn WithNulls(TestColumn column, uint64_t seed = 3, NullOrder nulls = NullOrder::kLast) {
+  column.valid = SomeNulls(column.rows(), seed);
+  column.nulls = nulls;
+  return column;
+}
+
+class ShardedTables : public ::testing::Test {
+ protected:
+  static constexpr int kMostDevices = 8;
+
+  void SetUp() override {
+    using Engines = std::vector<std::unique_ptr<Engine>>;
+    static absl::StatusOr<Engines>& engines = *new absl::StatusOr<Engines>(CreateEnginesUnderTest(kMostDevices));
+    if (absl::IsFailedPrecondition(engines.status())) {
+      GTEST_SKIP() << "no NVIDIA GPU or driver on this machine: " << engines.status().message();
+    }
+    ASSERT_TRUE(engines.ok()) << engines.status();
+    for (const std::unique_ptr<Engine>& engine : *engines) engines_.push_back(engine.get());
+  }
+
+  // The arrays of a case, at odd addresses as in a message.
+  struct Arrays {
+    std::vector<std::unique_ptr<Bytes>> bytes;
+    ColumnSortOperation::Spec spec;
+
+    Operand Add(const Bytes& from, v1::ElementType type, int32_t element_bytes) {
+      bytes.push_back(std::make_unique<Bytes>(1));
+      bytes.back()->insert(bytes.back()->end(), from.begin(), from.end());
+      Operand operand;
+      operand.type = type;
+      operand.element_bytes = element_bytes;
+      operand.count = static_cast<int64_t>(from.size()) / element_bytes;
+      operand.bytes = bytes.back()->data() + 1;
+      return operand;
+    }
+  };
+
+  static Bytes Values(const Case& test) { return MakeBytes(test.columns.front().rows() * test.value_bytes, 9); }
+
+  static Arrays Place(const Case& test) {
+    Arrays arrays;
+    ColumnSortOperation::Spec& spec = arrays.spec;
+    for (const TestColumn& from : test.columns) {
+      ColumnSortOperation::Column& column = spec.columns.emplace_back();
+      const bool is_number = from.kind == ColumnKind::kNumbers;
+      column.data = arrays.Add(from.data, is_number ? static_cast<v1::ElementType>(from.type) : v1::ELEMENT_TYPE_RECORD,
+                               from.row_bytes);
+      if (!from.valid.empty()) {
+        column.validity = arrays.Add(Bitmap(from.valid, /*rest=*/true), v1::ELEMENT_TYPE_UINT8, 1);
+      }
+      column.order = from.order;
+      column.nulls = from.nulls;
+      column.nans = from.nans;
+      const int64_t rows = from.rows();
+      column.result_count = test.limit >= 0 ? std::min(test.limit, rows) : rows;
+    }
+    if (test.value_bytes > 0) spec.values = arrays.Add(Values(test), v1::ELEMENT_TYPE_RECORD, test.value_bytes);
+    spec.want_columns = test.want_columns;
+    spec.want_indices = test.want_indices;
+    spec.limit = test.limit;
+    return arrays;
+  }
+
+  static uint64_t Mask(int devices) { return (uint64_t{1} << devices) - 1; }
+
+  static std::vector<Bytes> Expected(const Case& test) {
+    std::vector<int64_t> order = StableRowOrder(test.columns);
+    if (test.limit >= 0 && test.limit < static_cast<int64_t>(order.size())) {
+      order.resize(static_cast<size_t>(test.limit));
+    }
+    std::vector<Bytes> results;
+    for (const TestColumn& column : test.columns) {
+      if (!test.want_columns) break;
+      const TestColumn sorted = TakeRows(column, order);
+      results.push_back(sorted.data);
+      if (!column.valid.empty()) results.push_back(Bitmap(sorted.valid));
+    }
+    if (test.value_bytes > 0) results.push_back(Gather(Values(test), test.value_bytes, order));
+    if (test.want_indices) results.push_back(IndexArray(order, 4));
+    return results;
+  }
+
+  static std::vector<Bytes> ResultsOf(const corank::Outcome& outcome) {
+    std::vector<Bytes> results;
+    for (const ResultArray& result : outcome.results) {
+      const auto* const bytes = static_cast<const uint8_t*>(result.bytes);
+      results.emplace_back(bytes, bytes + result.count * result.element_bytes);
+    }
+    return results;
+  }
+
+  void Check(const Case& test) {
+    SCOPED_TRACE(::testing::Message() << "rows=" << test.columns.front().rows() << " devices=" << test.devices
+                                      << " tile_bytes=" << test.tile_bytes << " limit=" << test.limit);
+    const Arrays arrays = Place(test);
+    ASSERT_TRUE(ShardedColumnSortOperation::Takes(arrays.spec));
+    ShardedColumnSortOperation sort(arrays.spec, Mask(test.devices), test.tile_bytes);
+    CountedLane lane(engines_);
+    corank::Outcome outcome;
+    const absl::Status done = sort.Execute(lane, outcome);
+    ASSERT_TRUE(done.ok()) << done;
+    EXPECT_EQ(outcome.stats.devices(), test.devices);
+    EXPECT_TRUE(ResultsOf(outcome) == Expected(test));
+    EXPECT_EQ(lane.open_streams(), 0);
+    EXPECT_LE(lane.bytes(), sort.device_bytes(*engines_.front()));
+  }
+
+  std::vector<Engine*> engines_;
+};
+
+TEST_F(ShardedTables, SortEveryTypeWithNullsAndNansInEveryOrder) {
+  constexpr int64_t kRows = 2501;
+  int devices = 0;
+  for (const KeyType type : kAllKeyTypes) {
+    for (int variant = 0; variant < 12; ++variant) {
+      SCOPED_TRACE(::testing::Message() << KeyTypeName(type) << " variant " << variant);
+      TestColumn first = Numbers(type, Distribution::kSpecialFloats, kRows, 7,
+                                 variant % 2 == 0 ? Order::kAscending : Order::kDescending);
+      if (variant % 3 != 1) first.valid = SomeNulls(kRows, 8);
+      first.nulls = variant / 2 % 2 == 0 ? NullOrder::kLast : NullOrder::kFirst;
+      first.nans = static_cast<NanOrder>(variant / 4);
+      Case test{{first, Numbers(KeyType::kInt8, Distribution::kSixteenDistinct, kRows, 9, Order::kDescending)}};
+      test.devices = 1 + devices++ % kMostDevices;
+      test.tile_bytes = variant % 2 == 0 ? 1000 : kOneTile;
+      test.want_indices = variant % 4 < 2;
+      test.value_bytes = test.want_indices ? 0 : 3;
+      Check(test);
+    }
+  }
+}
+
+TEST_F(ShardedTables, KeepTheOrderOfEqualRowsAcrossParts) {
+  for (int devices = 1; devices <= kMostDevices; ++devices) {
+    for (const Distribution distribution : {Distribution::kAllEqual, Distribution::kSixteenDistinct}) {
+      for (const bool with_nulls : {false, true}) {
+        Case test{{Numbers(KeyType::kUint64, distribution, 3003)}, devices, 900};
+        if (with_nulls) test.columns.front().valid = SomeNulls(3003, 4);
+        test.want_indices = true;
+        Check(test);
+      }
+    }
+  }
+}
+
+TEST_F(ShardedTables, HaveAnyNumberOfRows) {
+  for (const int64_t rows : {1, 2, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 1000, 4097, 20011}) {
+    for (const int devices : {1, 2, 3, 5, 8}) {
+      for (const bool with_nulls : {false, true}) {
+        TestColumn column = Numbers(KeyType::kInt32, Distribution::kZipf, rows, 2, Order::kDescending);
+        Case test{{with_nulls ? WithNulls(column) : column}, devices, 500};
+        test.want_indices = true;
+        Check(test);
+      }
+    }
+  }
+}
+
+TEST_F(ShardedTables, KeepTheirFirstRows) {
+  constexpr int64_t kRows = 3001;
+  for (const int devices : {1, 2, 3, 8}) {
+    for (const int64_t limit : {int64_t{1}, int64_t{7}, int64_t{8}, int64_t{9}, int64_t{11}, int64_t{12}, int64_t{13},
+                                int64_t{14}, int64_t{15}, kRows / 3, kRows - 1, kRows, kRows + 5}) {
+      for (const bool with_nulls : {false, true}) {
+        Case test{{Numbers(KeyType::kFloat32, Distribution::kSpecialFloats, kRows)}, devices, 2000};
+        // First rows come from all parts.
+        if (with_nulls) test.columns = {WithNulls(Numbers(KeyType::kUint32, Distribution::kUniform, kRows))};
+        test.limit = limit;
+        test.value_bytes = 12;
+        Check(test);
+        test.value_bytes = 0;
+        test.want_indices = true;
+        test.want_columns = false;
+        Check(test);
+      }
+    }
+  }
+}
+
+TEST_F(ShardedTables, ReturnWhatIsWanted) {
+  const std::vector<TestColumn> columns = {WithNulls(Numbers(KeyType::kUint8, Distribution::kSixteenDistinct, 5001)),
+                                           BytesColumn(3, Order::kDescending, MakeBytes(3 * 5001, 2))};
+  for (const auto& [want_columns, want_indices, value_bytes] : std::vector<std::tuple<bool, bool, int>>{
+           {true, false, 0}, {true, false, 1}, {true, false, 256}, {true, true, 0}, {false, true, 0}}) {
+    for (const int devices : {2, 5}) {
+      Check({columns, devices, 9000, value_bytes, want_columns, want_indices});
+    }
+  }
+}
+
+TEST_F(ShardedTables, HaveManyAndLongColumns) {
+  std::vector<TestColumn> columns;
+  for (uint64_t i = 0; i < kMaxKeyColumns; ++i) {
+    const Bytes bytes = i + 1 < kMaxKeyColumns ? Bytes(256 * 700) : MakeBytes(256 * 700, i);
+    columns.push_back(BytesColumn(256, i % 2 == 0 ? Order::kAscending : Order::kDescending, bytes));
+    if (i % 3 == 0) columns.back().valid = SomeNulls(700, i / 9);
+  }
+  Check({columns, 3, 100'000});
+}
+
+TEST_F(ShardedTables, MayBeInOrderAlready) {
+  for (const Distribution distribution : {Distribution::kSorted, Distribution::kReversed}) {
+    for (const bool with_nulls : {false, true}) {
+      TestColumn column = Numbers(KeyType::kUint32, distribution, 6000);
+      if (with_nulls) column.valid.assign(6000, true);
+      Case test{{column}, 4, 3000};
+      test.want_indices = true;
+      Check(test);
+    }
+  }
+}
+
+TEST_F(ShardedTables, AreMergedInTilesOfAnySize) {
+  for (const int64_t tile_bytes : {int64_t{1}, int64_t{777}, int64_t{50'000}, kOneTile}) {
+    for (const bool with_nulls : {false, true}) {
+      TestColumn column = Numbers(KeyType::kInt64, Distribution::kZipf, 70'001, 4);
+      Case test{{with_nulls ? WithNulls(column) : column, Numbers(KeyType::kUint16, Distribution::kUniform, 70'001)}};
+      test.devices = 3;
+      test.tile_bytes = tile_bytes;
+      test.want_indices = true;
+      Check(test);
+    }
+  }
+}
+
+TEST_F(ShardedTables, LeaveNothingInProgressWhateverFails) {
+  Case test{{WithNulls(Numbers(KeyType::kInt16, Distribution::kUniform, 3000))}, 3, 2000};
+  test.want_indices = true;
+  const Arrays arrays = Place(test);
+  for (int64_t calls = 0;; ++calls) {
+    ShardedColumnSortOperation sort(arrays.spec, Mask(test.devices), test.tile_bytes);
+    CountedLane lane(engines_);
+    lane.calls().left = calls;
+    corank::Outcome outcome;
+    const absl::Status done = sort.Execute(lane, outcome);
+    ASSERT_EQ(lane.open_streams(), 0) << calls;
+    if (done.ok()) {
+      EXPECT_GT(calls, 100);
+      EXPECT_TRUE(ResultsOf(outcome) == Expected(test));
+      break;
+    }
+    ASSERT_EQ(done, lane.calls().status) << calls;
+    EXPECT_TRUE(outcome.results.empty());
+  }
+}
+
+// Unlike sorts of keys: a rank, an end or a cut of strings depends on other devices' rows.
+TEST_F(ShardedTables, DoWithoutStringsSegmentsRunsAndRanks) {
+  const Case test{{Numbers(KeyType::kInt16, Distribution::kUniform, 100)}};
+  const auto takes = [&test](void (*change)(ColumnSortOperation::Spec&)) {
+    Arrays arrays = Place(test);
+    change(arrays.spec);
+    return ShardedColumnSortOperation::Takes(arrays.spec);
+  };
+  EXPECT_TRUE(takes([](auto&) {}));
+  EXPECT_FALSE(takes([](auto& spec) { spec.want_ranks = true; }));
+  EXPECT_FALSE(takes([](auto& spec) { spec.limit = 0; }));
+  EXPECT_FALSE(takes([](auto& spec) { spec.segment_offsets.emplace(); }));
+  EXPECT_FALSE(takes([](auto& spec) { spec.run_offsets = {0, 100}; }));
+  EXPECT_FALSE(takes([](auto& spec) { spec.columns.front().data.count = 0; }));
+  EXPECT_FALSE(takes([](auto& spec) { spec.columns.front().data.on_device = true; }));
+  EXPECT_FALSE(takes([](auto& spec) { spec.columns.front().validity.emplace().stream_input = 0; }));
+  EXPECT_FALSE(takes([](auto& spec) {
+    spec.columns.front().offsets.emplace().count = 101;
+    spec.columns.front().offsets->element_bytes = 8;
+  }));
+}
+
+}  // namespace
+}  // namespace corank::testing
