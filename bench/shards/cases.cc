@@ -9,6 +9,7 @@
 #include "bench/harness/inputs.h"
 #include "bench/shards/arrays.h"
 #include "bench/shards/merge_cases.h"
+#include "bench/shards/table_cases.h"
 #include "kernels/engine/sharded_sort.h"
 
 namespace corank::bench {
@@ -255,6 +256,7 @@ void AddShardCases(const ShardsBenchOptions& options, const std::vector<Engine*>
   AddShardMergeCases(options, engines, cases);
   Add<uint32_t>(Distribution::kUniform, host_bytes, 0, false, options, engines, cases);
   Add<uint32_t>(Distribution::kUniform, host_bytes / 2, 4, false, options, engines, cases);
+  AddShardTableCases(options, engines, cases);
 }
 
 }  // namespace corank::bench

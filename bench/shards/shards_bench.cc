@@ -1,4 +1,4 @@
-// shards_bench: one array on 2, 4 and more GPUs of a host beside the same array on one of them.
+// shards_bench: one array or table on 2, 4 and more GPUs of a host beside the same on one of them.
 #include <algorithm>
 #include <cstdio>
 #include <memory>

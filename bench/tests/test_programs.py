@@ -95,6 +95,7 @@ def test_shards_bench_compares_several_devices_with_one(tmp_path: Path) -> None:
     rows = results_of("shards_bench", tmp_path / "shards.json")["rows"]
     assert {row["row"] for row in rows} == {
         "merge in device memory, 2 devices",
+        "sort by columns from host memory, 2 devices",
         "sort in device memory, 2 devices",
         "sort from host memory, 2 devices",
     }
