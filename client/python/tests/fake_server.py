@@ -28,13 +28,7 @@ from corank.v1 import memory_service_pb2 as memory
 
 def _sort(request: Any) -> Any:
     if request.key_columns:
-        order = fake_columns.argsort(request.key_columns)
-        if request.output != operators_pb2.SORT_OUTPUT_INDICES:
-            raise Refused("output", "the double gives the order of columns only")
-        if request.HasField("segment_offsets"):
-            raise Refused("segment_offsets", "the double sorts columns as a whole only")
-        order = order[: request.limit] if request.HasField("limit") else order
-        return operators_pb2.SortResponse(indices=indices(order), stats=STATS)
+        return fake_columns.sort(request)
     keys = read("keys", request.keys)
     name, descending = NAMES[request.keys.type], is_descending(request)
     if request.HasField("segment_offsets"):
@@ -121,6 +115,8 @@ def _load_balance(request: Any) -> Any:
 
 
 def _search(request: Any) -> Any:
+    if request.haystack_columns:
+        return fake_columns.search(request)
     haystack, needles = read("haystack", request.haystack), read("needles", request.needles)
     check_sorted("haystack", haystack, request, request.haystack.type)
     side = "right" if request.bound == operators_pb2.SEARCH_BOUND_UPPER else "left"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import decimal
 import math
 from bisect import bisect_left, bisect_right
 from functools import cmp_to_key
@@ -262,7 +264,27 @@ def test_needles_of_tables_that_would_change_are_refused(corankd_client: corank.
     pa = pytest.importorskip("pyarrow")
     days, more = pa.table({"day": pa.array([1, 3], pa.int8())}), pa.table({"day": pa.array([2, 300], pa.int64())})
     assert corankd_client.search_by(days, more.slice(0, 1), "day").tolist() == [1]
-    with pytest.raises(TypeError, match=r"needle_columns\[0\]: is int64, and the haystack is int8"):
+    with pytest.raises(TypeError, match="needles: key 'day' is int64, and the table's is int8"):
         corankd_client.search_by(days, more, "day")
     with pytest.raises(corank.InvalidArgument, match="keys"):
         corankd_client.search_by(days, pa.table({"night": [1]}), "day")
+
+
+@pytest.mark.parametrize("count", [1, 2, 32, 33, 70])
+def test_any_number_of_keys_and_decimals_are_found(corankd_client: corank.Client, count: int) -> None:
+    pa = pytest.importorskip("pyarrow")
+    rng = np.random.default_rng(count)
+    numbers = [[int(each) * 10**20 for each in rng.integers(-2, 3, 60)] for _ in range(count)]
+    types = [pa.decimal128(30, 2), pa.int64(), pa.decimal256(50, 2)]
+    names = [f"c{at}" for at in range(count)]
+    columns = [
+        pa.array([each // 10**20 if pa.types.is_integer(types[at % 3]) else decimal.Decimal(each) for each in column])
+        for at, column in enumerate(numbers)
+    ]
+    table = pa.table([column.cast(types[at % 3]) for at, column in enumerate(columns)], names)
+    rows = list(zip(*numbers))
+    order = sorted(range(40), key=rows.__getitem__)
+    haystack = [rows[row] for row in order]
+    for side, bound in (("left", bisect.bisect_left), ("right", bisect.bisect_right)):
+        found = corankd_client.search_by(table.take(order), table, names, side=side)  # type: ignore[arg-type]
+        assert found.tolist() == [bound(haystack, row) for row in rows]

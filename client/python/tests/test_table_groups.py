@@ -15,7 +15,7 @@ pa = pytest.importorskip("pyarrow")
 
 from table_cases import OF_POLARS, TYPES, column, expected, plain, tables  # noqa: E402
 
-from corank._key_digits import Order  # noqa: E402
+from corank._key_columns import Order  # noqa: E402
 from corank._partials import Aggregates  # noqa: E402
 from corank._table_groups import FUNCTIONS, goes_to_group, reductions  # noqa: E402
 

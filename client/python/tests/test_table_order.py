@@ -1,4 +1,4 @@
-"""Sorts, merges and searches of Arrow tables by packed digits of their keys, beside pyarrow's stable sort."""
+"""Sorts, merges and searches of Arrow tables, beside pyarrow's stable sort."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pa = pytest.importorskip("pyarrow")
 from table_cases import TYPES, column, expected, tables  # noqa: E402
 
 from corank._arrow_rows import take_rows  # noqa: E402
-from corank._key_digits import Digit, Packer, check_type, order_of  # noqa: E402
+from corank._key_columns import check_type, order_of  # noqa: E402
 from corank._table_order import equal_ranges, merge_order, sort_order  # noqa: E402
 
 
@@ -77,28 +77,6 @@ def test_merge_refuses_runs_that_are_not_sorted(corankd_client: corank.Client) -
     runs = [pa.table({"k": [1, 3, 2]}), pa.table({"k": [1, 2]})]
     with pytest.raises(corank.InvalidArgument, match="not sorted"):
         merge_order(corankd_client, runs, order_of("k", False, "last"), {})
-
-
-def test_a_level_moves_one_number_of_the_digits_that_differ() -> None:
-    packer = Packer(iter([Digit(np.array([7, 7, 7], np.uint64)), Digit(np.array([900, 1000, 901], np.uint64))]))
-    keys = packer.keys(None, None, 1)
-    assert keys.dtype == np.uint8
-    assert keys.tolist() == [0, 100, 1]
-    assert packer.keys(None, None, 1) is None
-
-
-def test_wide_digits_go_on_in_the_next_level() -> None:
-    wide = np.random.default_rng(1).integers(0, 2**64 - 1, (2, 40), np.uint64)
-    first, second = wide
-    first[:20] = first[0]  # so that the second digit decides
-    packer = Packer(iter([Digit(first), Digit(second)]))
-    rows = list(zip(first.tolist(), second.tolist()))
-    levels = []
-    while (keys := packer.keys(None, None, 1)) is not None:
-        levels.append(keys.tolist())
-    assert len(levels) == 2
-    found = sorted(range(40), key=lambda row: tuple(level[row] for level in levels))
-    assert found == sorted(range(40), key=lambda row: rows[row])
 
 
 def test_orders_and_types_that_make_no_sense_are_refused() -> None:

@@ -20,7 +20,7 @@ from corank._flight_memory import Budget, Held, Hold, KeptTables, Listed, table_
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WORK_BYTES_A_ROW = 64
-"""What an operator needs for each row beside the tables: digits, row numbers and their order."""
+"""What an operator needs for each row beside the tables: keys, offsets of strings, row numbers and their order."""
 _WATCH_SECONDS = 0.5
 _ACTIONS = (("drop", "forgets the table that the body names"), ("status", "tells memory and calls, as JSON"))
 

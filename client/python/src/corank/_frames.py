@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from corank._arrow_rows import decoded_runs, take_column, take_rows, with_one_dictionary
 from corank._errors import InvalidArgument
-from corank._key_digits import Nan, Nulls, check_type, held_type
+from corank._key_columns import Nan, Nulls, check_type, held_type
 
 Rows = NDArray[np.intp]
 

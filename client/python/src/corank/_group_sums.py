@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from corank._errors import InvalidArgument
 from corank._frames import Rows
-from corank._key_digits import decimal_words, filled, numbers_of, one_array
+from corank._key_columns import decimal_words, filled, numbers_of, one_array
 
 _HALF_BITS = 32
 _HALF = (1 << _HALF_BITS) - 1

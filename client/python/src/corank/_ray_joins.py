@@ -17,7 +17,7 @@ from corank import _table_joins as joins
 from corank._arrow_rows import take_rows
 from corank._errors import InvalidArgument
 from corank._frames import key_table, library_of
-from corank._key_digits import Order, held_type, order_of
+from corank._key_columns import Order, held_type, order_of
 from corank._partitioning import Boundaries
 from corank._ray_servers import Servers
 from corank._ray_tasks import Keys, Sample, StageTime, Watch, joined, merged, sampled, weights_of

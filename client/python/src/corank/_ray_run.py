@@ -11,7 +11,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from corank import _ray_tasks as tasks
 from corank._errors import Aborted, DeadlineExceeded, ResourceExhausted, Unavailable
-from corank._key_digits import Order
+from corank._key_columns import Order
 from corank._partitioning import MERGE_BYTES, SAMPLES, Plan, merge_levels, plan_of
 from corank._ray_servers import LATE, Servers
 from corank._ray_tasks import StageTime

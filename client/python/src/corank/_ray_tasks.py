@@ -15,7 +15,7 @@ import ray
 
 from corank import _partitioning as partitioning
 from corank._arrow_rows import take_rows
-from corank._key_digits import Order, check_type
+from corank._key_columns import Order, check_type
 from corank._partitioning import Boundaries
 from corank._ray_servers import Servers
 from corank._table_order import equal_ranges, merge_order, sort_order

@@ -24,7 +24,7 @@ from corank._group_sums import (
     sums_fit,
     value_counts,
 )
-from corank._key_digits import Order, check_type, direct_keys, filled, held_type, is_number, numbers_of, one_array
+from corank._key_columns import Order, check_type, direct_keys, filled, held_type, is_number, numbers_of, one_array
 from corank._results import Groups
 from corank._table_joins import null_rows
 from corank._table_order import sort_groups

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from corank._elements import flag
 from corank._errors import InvalidArgument
 from corank._frames import Library, Rows, check_columns, key_table, library_of
-from corank._key_digits import Order, direct_keys
+from corank._key_columns import Order, direct_keys
 from corank._table_order import row_codes
 from corank._table_sorts import names_of, of_one_schema, order_by
 from corank._typed import ArrayOperators
@@ -55,8 +55,6 @@ def _codes(
             return direct[0], direct[1]
     codes = row_codes(client, pa.concat_tables([left, right]), order, {})
     if has_null:
-        if codes.dtype == np.uint64 and int(codes.max()) > np.iinfo(np.uint64).max - 2:
-            codes = np.unique(codes, return_inverse=True)[1].reshape(-1)
         none = int(codes.max()) + 1
         codes = codes.astype(np.promote_types(codes.dtype, np.min_scalar_type(none + 1)))
     sides = codes[: left.num_rows], codes[left.num_rows :]

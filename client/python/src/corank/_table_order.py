@@ -1,15 +1,13 @@
-"""Sort, Merge and Search of tables: the server compares the packed digits of the keys, level after level.
+"""Sort, Merge and Search of the rows of tables: the server compares the key columns as they lie in memory.
 
-A level gives the server one number a row. Rows whose numbers are equal go on to the next level, together with the
-number of their group, until they differ or have no digit left. So a level moves 8 bytes a row at most, however wide the
-keys are, and most keys need one level.
+A key that is one array of numbers without nulls goes to the operators on arrays, which are faster.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +15,14 @@ from numpy.typing import NDArray
 
 from corank._arrow_rows import take_rows
 from corank._errors import InvalidArgument
-from corank._key_digits import Order, Packer, digits, direct_keys, held_type, is_number, one_array
+from corank._key_columns import Columns, Order, direct_keys, key_columns
 from corank._options import InfoOptions
 from corank._typed import ArrayOperators
 
 Rows = NDArray[np.intp]
-Places = NDArray[np.int64]
+Places = NDArray[np.intp]
 _MOST_COLUMNS = 32
-"""Of one Sort."""
-_Arrange = Callable[[NDArray[Any], Rows], tuple[NDArray[Any], Rows]]
-"""Puts rows in the order of their keys: the sorted keys and the rows."""
+"""Of one Sort or Search."""
 
 
 def sort_order(
@@ -39,179 +35,89 @@ def sort_order(
     if direct is not None:
         found: Rows = client.argsort(direct, descending=order.descending[0], limit=limit, **options)
         return found
-    columns = _nullable_numbers(table, order)
-    if columns is not None:
-        directions, places = list(order.descending), list(order.nulls)
-        rows: Rows = client.argsort_columns(
-            columns, descending=directions, nulls=places, nan=order.nan, limit=limit, **options
-        )
-        return rows
-    if limit is not None and limit < table.num_rows:
-        return _first_rows(client, table, order, options, limit)
-    return _refined(Packer(digits(table, order)), np.array([0, table.num_rows]), _sorts(client, options))
+    columns = _narrowed(client, key_columns(table, order), options)
+    if not columns.arrays:
+        return np.arange(table.num_rows)[:limit]
+    rows: Rows = client.argsort_columns(limit=limit, **_given(columns), **options)
+    return rows
 
 
 def sort_groups(client: ArrayOperators, table: Any, order: Order, options: InfoOptions) -> tuple[Rows, Rows]:
     """The stable permutation that sorts the rows of a table, and where in it each group of equal rows begins."""
-    heads = np.zeros(table.num_rows, np.bool_)
-    direct = _direct(table, order)
-    if direct is not None and direct.dtype.kind != "f":
-        ordered, rows = client.sort_with_indices(direct, descending=order.descending[0], **options)
-        heads[:1] = True
-        np.not_equal(ordered[1:], ordered[:-1], out=heads[1:])
-    else:
-        rows = _refined(Packer(digits(table, order)), np.array([0, table.num_rows]), _sorts(client, options), heads)
+    if table.num_rows == 0:
+        return np.arange(0), np.arange(0)
+    keys, descending = _direct(table, order), order.descending[0]
+    if keys is None or keys.dtype.kind == "f":  # floats that are equal may have other bits
+        keys, descending = row_codes(client, table, order, options), False
+    ordered, rows = client.sort_with_indices(keys, descending=descending, **options)
+    heads = np.ones(table.num_rows, np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=heads[1:])
     return rows, np.flatnonzero(heads)
 
 
 def row_codes(client: ArrayOperators, table: Any, order: Order, options: InfoOptions) -> NDArray[Any]:
-    """An unsigned number for each row of a table, equal for rows that are equal and for no others."""
-    packer = Packer(digits(table, order))
-    codes = packer.keys(None, None, 1) if table.num_rows else None
-    if codes is None:
+    """An unsigned number for each row of a table, in the order of the rows and equal only for rows that are equal."""
+    columns = _narrowed(client, key_columns(table, order), options)
+    if table.num_rows == 0 or not columns.arrays:
         return np.zeros(table.num_rows, np.uint8)
-    if packer.is_done:
-        return np.asarray(codes)
-    heads = np.zeros(table.num_rows, np.bool_)
-    rows = _refined(packer, np.array([0, table.num_rows]), _sorts(client, options), heads, codes)
-    numbers = np.empty(table.num_rows, np.min_scalar_type(table.num_rows))
-    numbers[rows] = np.cumsum(heads, dtype=numbers.dtype)
-    return numbers
+    return np.asarray(client.rank_columns(index_dtype=None, **_given(columns), **options))
 
 
 def _direct(table: Any, order: Order) -> NDArray[Any] | None:
-    """The only key as an array for the server; None: there are several, or it needs digits."""
+    """The only key as an array for the server; None: there are several, or it has to be a key column."""
     if len(order.keys) > 1:
         return None
     return direct_keys(table.column(order.keys[0]), order.descending[0], order.nulls[0], order.nan)
 
 
-def _nullable_numbers(table: Any, order: Order) -> list[Any] | None:
-    """The keys as columns for the server, if all are numbers and some are null; None: they need digits.
-
-    Columns travel as they lie in memory, which costs this process less than digits. Strings cost the server more.
-    """
-    names = list(order.keys)
-    if len(names) > _MOST_COLUMNS or not all(is_number(held_type(table.column(name).type)) for name in names):
-        return None
-    columns = [one_array(table.column(name)) for name in names]
-    return columns if any(column.null_count for column in columns) else None
+def _given(columns: Columns) -> dict[str, Any]:
+    """The columns as arguments of the operators on columns."""
+    return {"columns": columns.arrays, **_order(columns)}
 
 
-def _sorts(client: ArrayOperators, options: InfoOptions) -> _Arrange:
-    def arrange(keys: NDArray[Any], rows: Rows) -> tuple[NDArray[Any], Rows]:
-        ordered, positions = client.sort_with_indices(keys, index_dtype=None, **options)
-        return ordered, rows[positions]
-
-    return arrange
+def _order(columns: Columns) -> dict[str, Any]:
+    return {"descending": columns.descending, "nulls": columns.nulls, "nan": columns.nan}
 
 
-def _first_rows(client: ArrayOperators, table: Any, order: Order, options: InfoOptions, limit: int) -> Rows:
-    """The first rows of the order. Rows that tie with the last of them in the first level go on to the others."""
-    keys = Packer(digits(table, order)).keys(None, None, 1)
-    if keys is None:
-        return np.arange(limit)
-    positions: Rows
-    ordered, positions = client.sort_with_indices(keys, limit=limit, **options)
-    rows: Rows = np.flatnonzero(keys <= ordered[-1])
-    if rows.size == limit and bool((ordered[1:] != ordered[:-1]).all()):
-        return positions
-    few = take_rows(table.select(list(order.keys)), rows)
-    found: Rows = rows[_refined(Packer(digits(few, order)), np.array([0, rows.size]), _sorts(client, options))[:limit]]
-    return found
+def _narrowed(client: ArrayOperators, columns: Columns, options: InfoOptions) -> Columns:
+    """Columns of the same order, as few as the server takes: ranks stand for the first ones of too many."""
+    while len(columns.arrays) > _MOST_COLUMNS:
+        first, rest = (
+            Columns(columns.arrays[part], columns.descending[part], columns.nulls[part], columns.nan)
+            for part in (slice(_MOST_COLUMNS), slice(_MOST_COLUMNS, None))
+        )
+        ranks = client.rank_columns(index_dtype=None, **_given(first), **options)
+        columns = Columns([ranks, *rest.arrays], [False, *rest.descending], ["last", *rest.nulls], columns.nan)
+    return columns
 
 
 def merge_order(client: ArrayOperators, tables: Sequence[Any], order: Order, options: InfoOptions) -> Rows:
-    """The stable permutation that merges sorted tables, as rows of all tables one after the other, by Merge.
+    """The stable permutation that merges sorted tables, as rows of all tables one after the other.
 
     Raises:
-        InvalidArgument: a table is not sorted, as far as its rows had to be compared; `field` names it: tables[1].
+        InvalidArgument: a table is not sorted; `field` names it: tables[1].
     """
-    ends = np.cumsum([0, *(table.num_rows for table in tables)])
-
-    def merged(keys: Sequence[NDArray[Any]], runs: Sequence[int], rows: Rows) -> tuple[NDArray[Any], Rows]:
-        """The keys of these runs in order, and their rows, which are one after the other in `rows`."""
-        cuts = np.cumsum([0, *(each.size for each in keys)])
-        narrow = rows.astype(np.min_scalar_type(int(ends[-1])))
-        values = [narrow[begin:end] for begin, end in zip(cuts, cuts[1:])]
-        try:
-            ordered, found = client.merge(list(keys), values=values, descending=direction, **options)
-        except InvalidArgument as error:
-            place = re.match(r"keys\[(\d+)\]", error.field)
-            if place is not None:
-                error.field = f"tables[{runs[int(place.group(1))]}]"
-            raise
-        return ordered, found.astype(np.intp)
-
-    def arrange(keys: NDArray[Any], rows: Rows) -> tuple[NDArray[Any], Rows]:
-        cuts = np.searchsorted(rows, ends)
-        runs = [run for run, (begin, end) in enumerate(zip(cuts, cuts[1:])) if begin < end]
-        if len(runs) < 2:
-            return keys, rows
-        return merged([keys[cuts[run] : cuts[run + 1]] for run in runs], runs, rows)
-
-    full = [run for run, table in enumerate(tables) if table.num_rows]
-    direct = [_direct(tables[run], order) for run in full]
-    if len(direct) > 1 and all(each is not None for each in direct):
-        direction = order.descending[0]
-        return merged([each for each in direct if each is not None], full, np.arange(ends[-1]))[1]
-    direction = False
-    keys_only = pa.concat_tables([table.select(list(order.keys)) for table in tables])
-    return _refined(Packer(digits(keys_only, order)), ends, arrange)
-
-
-def _refined(
-    packer: Packer,
-    ends: NDArray[Any],
-    arrange: _Arrange,
-    heads: NDArray[np.bool_] | None = None,
-    first: NDArray[Any] | None = None,
-) -> Rows:
-    """The rows in order. Rows of one run, which ends[i]:ends[i + 1] is, need no arranging if there are several runs.
-
-    If there is one run, it sets `heads` where a row differs from the one before it. `first` are the keys of the first
-    level if the packer made them already.
-    """
-    count = int(ends[-1])
-    out: Rows = np.arange(count)
-    if heads is not None:
-        heads[:1] = True
-    if count < 2:
-        return out
-    run_of = None if len(ends) <= 2 else np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-    rows: Rows = out
-    places: Any = slice(None)  # where the rows of this level belong in `out`
-    groups, group_count = None, 1
-    while True:
-        keys = packer.keys(None if groups is None else rows, groups, group_count) if first is None else first
-        first = None
-        if keys is None:
-            break
-        ordered, arranged = arrange(keys, rows)
-        out[places] = arranged
-        same = ordered[1:] == ordered[:-1]
-        if heads is not None:
-            heads[np.arange(count)[places][1:][~same]] = True
-        if not same.any():
-            break
-        tied = np.flatnonzero(np.concatenate([[False], same]) | np.concatenate([same, [False]]))
-        begins = np.concatenate([[True], ~same])[tied]
-        if run_of is not None:
-            # A group of one run is in order already.
-            runs, starts = run_of[arranged[tied]], np.flatnonzero(begins)
-            is_mixed = np.minimum.reduceat(runs, starts) < np.maximum.reduceat(runs, starts)
-            if not is_mixed.any():
-                break
-            stays = np.repeat(is_mixed, np.diff(starts, append=len(runs)))
-            tied, begins = tied[stays], begins[stays]
-        in_order = arranged[tied]
-        places = tied if isinstance(places, slice) else places[tied]
-        group_count = int(begins.sum())
-        group_of = np.full(count, -1)
-        group_of[in_order] = np.cumsum(begins) - 1
-        rows = np.flatnonzero(group_of >= 0)
-        groups = group_of[rows]
-    return out
+    full = [number for number, table in enumerate(tables) if table.num_rows]
+    ends = np.cumsum([0, *(tables[number].num_rows for number in full)])
+    if len(full) < 2:
+        return np.arange(ends[-1])
+    try:
+        direct = [keys for number in full if (keys := _direct(tables[number], order)) is not None]
+        if len(direct) == len(full):
+            values = [np.arange(*ends[at : at + 2], dtype=np.min_scalar_type(int(ends[-1]))) for at in range(len(full))]
+            found = client.merge(direct, values=values, descending=order.descending[0], **options)[1]
+            return np.asarray(found).astype(np.intp)
+        keys = pa.concat_tables([tables[number].select(list(order.keys)) for number in full])
+        columns = _narrowed(client, key_columns(keys, order), options)
+        if not columns.arrays:
+            return np.arange(ends[-1])
+        rows: Rows = client.argsort_columns(runs=ends, **_given(columns), **options)
+        return rows
+    except InvalidArgument as error:
+        place = re.match(r"(?:keys|run_offsets)\[(\d+)\]", error.field)
+        if place is not None:
+            error.field = f"tables[{full[int(place.group(1))]}]"
+        raise
 
 
 def equal_ranges(
@@ -245,36 +151,37 @@ def equal_ranges(
 def _equal_ranges(
     client: ArrayOperators, table: Any, needles: Any, order: Order, options: InfoOptions
 ) -> tuple[Places, Places]:
-    names = list(order.keys)
-    count, wanted = table.num_rows, needles.num_rows
-    lower, upper = np.zeros(wanted, np.int64), np.full(wanted, count, np.int64)
-    if count == 0 or wanted == 0:
-        return lower, upper
-    packer = Packer(digits(pa.concat_tables([table.select(names), needles.select(names)]), order))
-    asking: Rows = np.arange(wanted)
-    rows: Rows = np.arange(count)
-    # Rows of a range of the table and the needles that look there are one group; group g begins at starts[g] in `rows`.
-    groups: Any = None
-    begins, starts = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    while asking.size:
-        both = None if groups is None else np.concatenate([rows, count + asking])
-        keys = packer.keys(both, groups, len(begins))
-        if keys is None:
-            break
-        of_needle = np.zeros(wanted, np.intp) if groups is None else groups[rows.size :]
-        haystack, targets = keys[: rows.size], keys[rows.size :]
-        shift = begins[of_needle] - starts[of_needle]
-        lower[asking] = client.search(haystack, targets, side="left", **options) + shift
-        upper[asking] = client.search(haystack, targets, side="right", **options) + shift
-        asking = asking[lower[asking] < upper[asking]]
-        if not asking.size:
-            break
-        begins, of_needle = np.unique(lower[asking], return_inverse=True)
-        ends = np.zeros_like(begins)
-        ends[of_needle] = upper[asking]
-        sizes = ends - begins
-        starts = np.cumsum(sizes) - sizes
-        numbers = np.repeat(np.arange(len(begins)), sizes)
-        rows = np.arange(int(sizes.sum())) + (begins - starts)[numbers]
-        groups = np.concatenate([numbers, of_needle.reshape(-1)])
+    lower, upper = (search_rows(client, table, needles, order, options, side) for side in ("left", "right"))
     return lower, upper
+
+
+def search_rows(
+    client: ArrayOperators,
+    table: Any,
+    needles: Any,
+    order: Order,
+    options: InfoOptions,
+    side: Any,
+    assume_sorted: bool = False,
+) -> Places:
+    """Where the rows of `needles` belong in the sorted table: before the first equal row, or after the last one.
+
+    Raises:
+        InvalidArgument: the table is not sorted; `field` names it: haystack_columns.
+    """
+    count, names = table.num_rows, list(order.keys)
+    columns = [key_columns(each, order) for each in (table, needles)]
+    if len(columns[0].arrays) > _MOST_COLUMNS:
+        both = pa.concat_tables([table.select(names), needles.select(names)])
+        narrow = _narrowed(client, key_columns(both, order), options)
+        columns = [
+            narrow._replace(arrays=[each[part] for each in narrow.arrays])
+            for part in (slice(count), slice(count, None))
+        ]
+    haystack, sought = columns
+    if not haystack.arrays:
+        return np.full(needles.num_rows, 0 if side == "left" else count)
+    found: Places = client.search_columns(
+        haystack.arrays, sought.arrays, side=side, assume_sorted=assume_sorted, **_order(haystack), **options
+    )
+    return found

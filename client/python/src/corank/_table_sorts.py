@@ -13,8 +13,8 @@ import pyarrow as pa
 from corank._elements import flag, whole
 from corank._errors import InvalidArgument
 from corank._frames import Library, Rows, check_columns, key_table, library_of, listed
-from corank._key_digits import NANS, Order, held_type, one_array
-from corank._table_order import merge_order, sort_order
+from corank._key_columns import NANS, Order, held_type, one_array
+from corank._table_order import merge_order, search_rows, sort_order
 from corank._typed import ArrayOperators
 
 _PLACES = ("first", "last")
@@ -118,20 +118,25 @@ def search_by(
     check_columns("keys", names, library.columns(table), library.levels(table))
     check_columns("keys", names, other.columns(needles), other.levels(needles))
     order = order_by(library, names, descending, nulls, nan)
-    haystack, sought = (
-        [one_array(each.column(name)) for name in order.keys]
-        for each in (key_table(library, table, names), key_table(other, needles, names))
-    )
-    found: Rows = client.search_columns(
-        haystack,
-        sought,
-        side=side,
-        descending=list(order.descending),
-        nulls=list(order.nulls),
-        nan=order.nan,
-        assume_sorted=flag("assume_sorted", assume_sorted),
-    )
-    return found
+    keys_of_table = key_table(library, table, names)
+    sought = _cast_like(keys_of_table, key_table(other, needles, names), names)
+    return search_rows(client, keys_of_table, sought, order, {}, side, flag("assume_sorted", assume_sorted))
+
+
+def _cast_like(keys: Any, needles: Any, names: Sequence[Any]) -> Any:
+    """A key table with the types of another one.
+
+    Raises:
+        TypeError: a value would change.
+    """
+    columns = []
+    for name, column, needle in zip(names, keys.columns, needles.columns):
+        type_, sought = held_type(column.type), one_array(needle)
+        try:
+            columns.append(sought.cast(type_))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise TypeError(f"needles: key {name!r} is {needle.type}, and the table's is {type_}: {error}") from None
+    return pa.Table.from_arrays(columns, names=keys.column_names)
 
 
 def sort_by(

@@ -148,7 +148,7 @@ class TableOperators:
             table: as for `sort_by`, sorted by the keys in the order of the options below.
             needles: a table that has the keys too, with rows in any order. Keys of another type are converted if no
                 value changes by it.
-            keys: as for `sort_by`, 1 to 32 columns of numbers, bools, dates, times, strings or binaries.
+            keys: as for `sort_by`.
             side: "left": the first position whose row does not come before the needle; "right": the first position
                 whose row comes after it.
             descending: as for `sort_by`.

@@ -23,7 +23,7 @@ import pyarrow as pa
 from corank import _partitioning as partitioning
 from corank._client import Client
 from corank._errors import InvalidArgument
-from corank._key_digits import check_type, order_of
+from corank._key_columns import check_type, order_of
 from corank._table_order import sort_order
 
 __all__ = ["sort", "sort_function"]

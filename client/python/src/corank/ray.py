@@ -26,7 +26,7 @@ from corank import _ray_tasks as tasks
 from corank import _table_joins as table_joins
 from corank._errors import InvalidArgument
 from corank._frames import check_columns
-from corank._key_digits import Order, order_of
+from corank._key_columns import Order, order_of
 from corank._partials import Aggregates
 from corank._partitioning import Plan
 from corank._ray_run import Call, Run

@@ -1,0 +1,202 @@
+"""Keys of tables of Arrow as key columns of the server.
+
+The order is that of pyarrow's sort_indices: nulls at the end that the caller chose, NaN next to them in both
+directions, -0.0 equal to +0.0, strings and binaries byte by byte. An Order may also take NaN for a number or for null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from corank._elements import flag
+
+U64 = NDArray[np.uint64]
+Nulls = Literal["first", "last"]
+Nan = Literal["beside_null", "null", "greatest"]
+NANS: tuple[Nan, ...] = ("beside_null", "null", "greatest")
+
+
+class Order(NamedTuple):
+    """How rows of a table compare."""
+
+    keys: tuple[str, ...]
+    descending: tuple[bool, ...]
+    nulls: tuple[Nulls, ...]
+    """Where nulls go, whatever the direction."""
+    nan: Nan = "beside_null"
+    """NaN comes between the numbers and the nulls, equals null, or is greater than every number."""
+
+
+def one_array(column: Any) -> Any:
+    """A column as one array; strings with 64-bit offsets, because all of them may exceed 2 GiB."""
+    type_ = held_type(column.type)
+    if type_ != column.type:
+        column = column.cast(type_)
+    if _is_bytes(type_):
+        column = column.cast(pa.large_binary())
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def held_type(type_: Any) -> Any:
+    """The type of a column's values: of a dictionary's values, and of what an extension type stores."""
+    while True:
+        if pa.types.is_dictionary(type_):
+            type_ = type_.value_type
+        elif isinstance(type_, pa.BaseExtensionType):
+            type_ = type_.storage_type
+        else:
+            return type_
+
+
+def _is_bytes(type_: Any) -> bool:
+    types = pa.types
+    views = (getattr(types, "is_string_view", None), getattr(types, "is_binary_view", None))
+    return (
+        types.is_string(type_)
+        or types.is_large_string(type_)
+        or types.is_binary(type_)
+        or types.is_large_binary(type_)
+        or types.is_fixed_size_binary(type_)
+        or any(check is not None and check(type_) for check in views)
+    )
+
+
+def check_type(name: str, type_: Any) -> None:
+    """Refuses a key column that has no order here.
+
+    Raises:
+        TypeError: its message names the column.
+    """
+    types = pa.types
+    held = held_type(type_)
+    if not (is_number(held) or types.is_decimal(held) or types.is_null(held) or _is_bytes(held)):
+        has_parts = types.is_nested(held)
+        advice = "make columns of its parts" if has_parts else "convert it to one of them"
+        known = "numbers, bools, decimals, dates, times, strings and binaries"
+        raise TypeError(f"key: column {name!r} is {type_}; keys are {known}: {advice}")
+
+
+def is_number(type_: Any) -> bool:
+    """Whether the values are numbers, bools, dates or times of at most 64 bits."""
+    types = pa.types
+    is_one = types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_)
+    return is_one or _width_of_time(type_) > 0
+
+
+def _width_of_time(type_: Any) -> int:
+    """Bits of a date or time; 0: it is neither."""
+    types = pa.types
+    if types.is_date32(type_) or types.is_time32(type_):
+        return 32
+    is_time = types.is_date64(type_) or types.is_time64(type_) or types.is_timestamp(type_) or types.is_duration(type_)
+    return 64 if is_time else 0
+
+
+def numbers_of(array: Any) -> NDArray[Any]:
+    """Numbers, bools, dates or times without nulls as a NumPy array; dates and times as integers."""
+    width = _width_of_time(array.type)
+    if width:
+        array = array.view(pa.int32() if width == 32 else pa.int64())
+    values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return values
+
+
+def decimal_words(array: Any) -> U64:
+    """The unscaled integers of decimals, shape (n, words): two's complement, the least significant word first."""
+    words = max(array.type.bit_width // 64, 1)
+    if len(array) == 0:
+        return np.zeros((0, words), np.uint64)
+    raw = np.frombuffer(array.buffers()[1], "<i4" if array.type.bit_width == 32 else "<u8")
+    parts = raw[array.offset * words : (array.offset + len(array)) * words].reshape(-1, words)
+    return parts.astype(np.int64).view(np.uint64)
+
+
+def filled(array: Any) -> Any:
+    """Numbers, dates or times with 0 for null."""
+    if array.null_count == 0:
+        return array
+    type_ = array.type
+    if pa.types.is_float16(type_):  # pyarrow before 26 does not fill these
+        return array.cast(pa.float32()).fill_null(0.0)
+    width = _width_of_time(type_)
+    if width:
+        return array.fill_null(pa.scalar(0, pa.int32() if width == 32 else pa.int64()).cast(type_))
+    return array.fill_null(pa.scalar(False if pa.types.is_boolean(type_) else 0).cast(type_))
+
+
+class Columns(NamedTuple):
+    """The keys of a table as key columns of the server, the most significant first."""
+
+    arrays: list[Any]
+    """Arrays of pyarrow or NumPy, as many as `descending` and `nulls`."""
+    descending: list[bool]
+    nulls: list[Nulls]
+    nan: Nan
+
+
+def key_columns(table: Any, order: Order) -> Columns:
+    """The keys of a table in this order. Keys whose rows are all null have no column."""
+    out = Columns([], [], [], order.nan)
+    for name, descending, nulls in zip(order.keys, order.descending, order.nulls):
+        for array in _parts(one_array(table.column(name))):
+            out.arrays.append(array)
+            out.descending.append(descending)
+            out.nulls.append(nulls)
+    return out
+
+
+def _parts(array: Any) -> list[Any]:
+    """The columns that stand for one key: a decimal has one for each 64 bits of its unscaled integer."""
+    if pa.types.is_null(array.type):
+        return []
+    if not pa.types.is_decimal(array.type):
+        return [array]
+    words = decimal_words(array)
+    is_null = np.asarray(array.is_null()) if array.null_count else None
+    lower = [pa.array(words[:, at], mask=is_null) for at in range(words.shape[1] - 2, -1, -1)]
+    return [pa.array(words[:, -1].view(np.int64), mask=is_null), *lower]
+
+
+def direct_keys(column: Any, descending: bool, nulls: Nulls, nan: Nan) -> NDArray[Any] | None:
+    """A key column as an array that the server sorts in the same order by itself; None: it has to be a key column.
+
+    The server takes NaN for the greatest number.
+    """
+    if not is_number(held_type(column.type)):
+        return None
+    array = one_array(column)
+    if array.null_count:
+        return None
+    keys = numbers_of(array)
+    is_float = keys.dtype.kind == "f"
+    if is_float and nan != "greatest" and descending != (nulls == "first") and bool(np.isnan(keys).any()):
+        return None
+    return keys
+
+
+def order_of(keys: str | Sequence[str], descending: bool | Sequence[bool], nulls: str) -> Order:
+    """An order as users give it.
+
+    Raises:
+        TypeError: a key is no name.
+        ValueError: there are no keys, one is given twice, there are not as many directions, or `nulls` is neither word.
+    """
+    names = (keys,) if isinstance(keys, str) else tuple(keys)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"key: {name!r} is a {type(name).__name__}; keys are names of columns")
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"key: {list(names)}; give one column or more, each once")
+    given = [descending] * len(names) if isinstance(descending, (str, bool, np.bool_)) else descending
+    directions = tuple(flag("descending", each) for each in given)
+    if len(directions) != len(names):
+        raise ValueError(f"descending: {len(directions)} directions for {len(names)} keys")
+    if nulls not in ("first", "last"):
+        raise ValueError(f"nulls: {nulls!r} is neither 'first' nor 'last'")
+    placements: tuple[Nulls, ...] = ("first" if nulls == "first" else "last",) * len(names)
+    return Order(names, directions, placements)
