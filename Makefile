@@ -134,7 +134,7 @@ bench-places: build ## time 1 GiB arrays in every place beside np.sort, CuPy and
 bench-sizes: build ## time sorts of growing arrays in every place beside np.sort, polars and CuPy
 	@BUILD=$(BUILD) scripts/bench.sh sizes
 
-bench-tables: build ## time sorts and joins of tables beside polars and pandas
+bench-tables: build ## time sorts, joins and groups of tables beside polars and pandas
 	@BUILD=$(BUILD) scripts/bench.sh tables
 
 bench-ray: build ## time sorts, groups and joins of Ray data sets beside those of ray.data

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Times sorts and joins of tables with the Python client, from table to table, beside polars and pandas.
+"""Times sorts, joins and groups of tables with the Python client, from table to table, beside polars and pandas.
 
     bench/places/tables_bench.py --corankd build/bin/corankd --out bench/results/cpu/tables.json
 
-Each library sorts its own table, and the client sorts the same one: by an int64 key, and by an int64 of few values
-and then a string. By the same keys, polars and the client join each table with a quarter of its rows. The client also
+Each library sorts its own table, and the client sorts the same one: by an int64 key, by an int64 of few values and then
+a string, and, with a fifth of the rows, by a string of 8 to 64 bytes. By the same keys, polars and the client join each
+table with a quarter of its rows, and add up a column for each key, in the order of the keys. The client also
 sorts the keys with the only other column beside them, which is what a sort that let narrow rows travel would do. All
 works of a case take turns; each answer of the first round is checked.
 """
@@ -33,6 +34,7 @@ class Case(NamedTuple):
     """A table with its keys, and who sorts it."""
 
     row: str
+    rows: int
     type: str
     distribution: str
     ours: Call
@@ -50,6 +52,9 @@ def tables(rows: int) -> dict[str, tuple[Any, list[str], str, str]]:
     few = rng.integers(0, 1000, rows)
     words = pa.array([f"customer-{each:09d}" for each in range(max(1, rows // 10))])
     texts = words.take(pa.array(rng.integers(0, len(words), rows)))
+    letters = rng.integers(97, 123, (max(1, rows // 5), 64), np.uint8)
+    lengths = rng.integers(8, 65, len(letters))
+    long = pa.array([each[:length].tobytes().decode() for each, length in zip(letters, lengths, strict=True)])
     return {
         "an int64": (pa.table({"k": wide, "row": number}), ["k"], "i64", "uniform"),
         "an int64 and a string": (
@@ -57,6 +62,12 @@ def tables(rows: int) -> dict[str, tuple[Any, list[str], str, str]]:
             ["k", "s"],
             "i64+string",
             "1000 numbers, strings of 18 bytes",
+        ),
+        "a string": (
+            pa.table({"s": long, "row": number[: len(long)]}),
+            ["s"],
+            "string",
+            "random strings of 8 to 64 bytes",
         ),
     }
 
@@ -66,7 +77,7 @@ def joins(client: corank.Client, rows: int) -> list[Case]:
     out = []
     for name, (table, keys, type_, distribution) in tables(rows).items():
         left = polars.from_arrow(table)
-        right = left.sample(max(1, rows // 4), seed=1).rename({"row": "other"})
+        right = left.sample(max(1, table.num_rows // 4), seed=1).rename({"row": "other"})
 
         def by_polars(left: Any = left, right: Any = right, on: list[str] = keys) -> Any:
             return left.join(right, on=on, maintain_order="left_right")
@@ -76,13 +87,31 @@ def joins(client: corank.Client, rows: int) -> list[Case]:
 
         row = f"join_by {name}, polars"
         number = lambda t: np.stack([t["row"].to_numpy(), t["other"].to_numpy()])  # noqa: E731
-        out.append(Case(row, type_, distribution, ours, "polars", by_polars, number))
+        out.append(Case(row, table.num_rows, type_, distribution, ours, "polars", by_polars, number))
+    return out
+
+
+def groups(client: corank.Client, rows: int) -> list[Case]:
+    """The sum of a column for each key, beside polars."""
+    out = []
+    for name, (table, keys, type_, distribution) in tables(rows).items():
+        frame = polars.from_arrow(table)
+
+        def by_polars(frame: Any = frame, by: list[str] = keys) -> Any:
+            return frame.group_by(by).agg(total=polars.col("row").sum()).sort(by)
+
+        def ours(frame: Any = frame, by: list[str] = keys) -> Any:
+            return client.group_by(frame, by).agg(total=("row", "sum"))
+
+        row = f"group_by {name}, polars"
+        number = lambda t: t["total"].to_numpy()  # noqa: E731
+        out.append(Case(row, table.num_rows, type_, distribution, ours, "polars", by_polars, number))
     return out
 
 
 def cases(client: corank.Client, rows: int) -> list[Case]:
-    """The sorts and joins that the benchmark times."""
-    out = joins(client, rows)
+    """What the benchmark times."""
+    out = [*joins(client, rows), *groups(client, rows)]
     for name, (table, keys, type_, distribution) in tables(rows).items():
         of_polars, of_pandas = polars.from_arrow(table), table.to_pandas()
 
@@ -101,24 +130,24 @@ def cases(client: corank.Client, rows: int) -> list[Case]:
                 return client.sort_by(frame, by)
 
             row = f"sort_by {name}, {reference_name}"
-            out.append(Case(row, type_, distribution, ours, reference_name, reference, lambda t: t["row"].to_numpy()))
+            number = lambda t: t["row"].to_numpy()  # noqa: E731
+            out.append(Case(row, table.num_rows, type_, distribution, ours, reference_name, reference, number))
         if keys == ["k"]:
-            k, number = table["k"].to_numpy(), table["row"].to_numpy()
+            k, numbers = table["k"].to_numpy(), table["row"].to_numpy()
 
-            def together(k: np.ndarray = k, number: np.ndarray = number) -> Any:
-                return {"row": client.sort(k, values=number)[1]}
+            def together(k: np.ndarray = k, numbers: np.ndarray = numbers) -> Any:
+                return {"row": client.sort(k, values=numbers)[1]}
 
             def apart(table: Any = table) -> Any:
                 return client.sort_by(table, "k")
 
             row = "sort_by an int64, rows beside the keys"
-            out.append(
-                Case(row, type_, distribution, together, "rows taken here", apart, lambda t: np.asarray(t["row"]))
-            )
+            number = lambda t: np.asarray(t["row"])  # noqa: E731
+            out.append(Case(row, table.num_rows, type_, distribution, together, "rows taken here", apart, number))
     return out
 
 
-def measure(case: Case, rows: int, rounds: int) -> dict[str, Any]:
+def measure(case: Case, rounds: int) -> dict[str, Any]:
     """The row of a case."""
     works = (case.ours, case.reference)
     mine, theirs = (case.number(work()) for work in works)
@@ -132,7 +161,7 @@ def measure(case: Case, rows: int, rounds: int) -> dict[str, Any]:
     return {
         "row": case.row,
         "type": case.type,
-        "n": rows,
+        "n": case.rows,
         "distribution": case.distribution,
         "ours": ours,
         "reference": reference,
@@ -161,7 +190,7 @@ def main() -> int:
     arguments = ["--shared-memory=/corank-", f"--engine={options.engine}"]
     with LocalServer(options.corankd, arguments) as server, server.connect(deadline=600) as client:
         device = client.info().device
-        rows = [measure(case, options.rows, options.rounds) for case in cases(client, options.rows)]
+        rows = [measure(case, options.rounds) for case in cases(client, options.rows)]
     if options.out:
         write_results(Path(options.out), device, commit_of(options.commit), "make bench-tables", rows)
     return 0

@@ -258,18 +258,24 @@ void GatherOutputs(const ColumnSortArgs& args, const Item128* rows, Parallel& pa
   }
 }
 
-void WriteRanks(const ColumnSortArgs& args, const RowOrder& order, const Item128* rows, Parallel& parallel) {
-  const auto is_new = [&](int64_t i) {
-    if (i == 0) return true;
-    if (rows[i].hi != rows[i - 1].hi) return true;
-    return order.Compare(static_cast<int64_t>(rows[i - 1].lo), static_cast<int64_t>(rows[i].lo), 0) != 0;
+// Rows of equal code are equal in their first `equal_bytes` bytes. `heads` has room for a byte of each row.
+void WriteRanks(const ColumnSortArgs& args, const RowOrder& order, int64_t equal_bytes, const Item128* rows,
+                uint8_t* heads, Parallel& parallel) {
+  const bool codes_decide = equal_bytes >= order.stream_bytes();
+  const auto is_head = [&](int64_t i) {
+    if (i == 0 || rows[i].hi != rows[i - 1].hi) return true;
+    if (codes_decide) return false;
+    return order.Compare(static_cast<int64_t>(rows[i - 1].lo), static_cast<int64_t>(rows[i].lo), equal_bytes) != 0;
   };
   const int64_t pieces = PieceCount(args.count, kRowGrain, parallel.threads());
   std::vector<int64_t> before(static_cast<size_t>(pieces) + 1, 0);
   parallel.ForPieces(pieces, [&](int64_t piece) {
     int64_t found = 0;
     const int64_t end = PieceBegin(args.count, piece + 1, pieces);
-    for (int64_t i = PieceBegin(args.count, piece, pieces); i < end; ++i) found += is_new(i) ? 1 : 0;
+    for (int64_t i = PieceBegin(args.count, piece, pieces); i < end; ++i) {
+      heads[i] = is_head(i) ? 1 : 0;
+      found += heads[i];
+    }
     before[static_cast<size_t>(piece) + 1] = found;
   });
   std::partial_sum(before.begin(), before.end(), before.begin());
@@ -279,7 +285,7 @@ void WriteRanks(const ColumnSortArgs& args, const RowOrder& order, const Item128
       int64_t rank = before[static_cast<size_t>(piece)];
       const int64_t end = PieceBegin(args.count, piece + 1, pieces);
       for (int64_t i = PieceBegin(args.count, piece, pieces); i < end; ++i) {
-        rank += is_new(i) ? 1 : 0;
+        rank += heads[i];
         ranks[rows[i].lo] = static_cast<decltype(zero)>(rank);
       }
     });
@@ -334,7 +340,10 @@ void SortColumns(const ColumnSortArgs& args, void* workspace_bytes, Parallel& pa
     }
   }
   GatherOutputs(args, sorted, parallel);
-  if (args.ranks_out != nullptr) WriteRanks(args, order, sorted, parallel);
+  if (args.ranks_out != nullptr) {
+    Item128* const spare = sorted == buffers.items ? buffers.temp : buffers.items;
+    WriteRanks(args, order, code.next_byte(), sorted, reinterpret_cast<uint8_t*>(spare), parallel);
+  }
 }
 
 }  // namespace corank::cpu
