@@ -123,10 +123,18 @@ TEST_F(StreamSearchTest, FindsRowsInTablesThatTheDeviceMayNotHold) {
                                         v1::ELEMENT_TYPE_UINT8};
   constexpr int32_t kBytes[] = {1, 8, 4, 1};
   uint64_t seed = 20;
-  for (const auto& [haystack_rows, needle_rows] :
-       {std::pair(150'000, 3'000), std::pair(2'000, 200'003), std::pair(100'000, 100'001)}) {
+  struct Case {
+    int64_t haystack_rows, needle_rows;
+    bool is_in_message;  // the haystack's offsets and validity; all other arrays come in streams
+  };
+  for (const auto& [haystack_rows, needle_rows, is_in_message] : {Case{150'000, 3'000, false},
+                                                                  {2'000, 200'003, false},
+                                                                  {100'000, 100'001, false},
+                                                                  {2'000, 200'003, true},
+                                                                  {100'000, 100'001, true}}) {
     for (const bool known : {true, false}) {
-      SCOPED_TRACE(::testing::Message() << needle_rows << " in " << haystack_rows << (known ? "" : ", unknown length"));
+      SCOPED_TRACE(::testing::Message() << needle_rows << " in " << haystack_rows << (known ? "" : ", unknown length")
+                                        << (is_in_message ? ", in part in the message" : ""));
       std::vector<int64_t> haystack = Keys<int64_t>(haystack_rows, 160, ++seed);
       std::sort(haystack.begin(), haystack.end());
       const std::vector<int64_t> needles = Keys<int64_t>(needle_rows, 160, ++seed);
@@ -143,6 +151,11 @@ TEST_F(StreamSearchTest, FindsRowsInTablesThatTheDeviceMayNotHold) {
         v1::Array* const messages[] = {texts.mutable_data(), texts.mutable_offsets(), numbers.mutable_data(),
                                        numbers.mutable_validity()};
         for (size_t i = 0; i < arrays.size(); ++i) {
+          if (is_in_message && is_haystack && i % 2 == 1) {
+            messages[i]->set_type(kTypes[i]);
+            messages[i]->set_inline_data(arrays[i]);
+            continue;
+          }
           const auto id = static_cast<uint32_t>(inputs.size());
           const int64_t count = static_cast<int64_t>(arrays[i].size()) / kBytes[i];
           *messages[i] = Streamed(kTypes[i], known ? count : -1, id);

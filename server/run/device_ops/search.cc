@@ -8,6 +8,16 @@
 #include "server/base/status_macros.h"
 
 namespace corank {
+namespace {
+
+// Whether kernels can read the operand in host memory, where nobody changes it.
+bool StaysOnHost(const Operand& operand) { return !operand.on_device && (operand.is_snapshot || operand.is_pinned); }
+
+// Whether all pieces of needles can read the operand.
+bool Stays(const Operand& operand) { return operand.on_device || operand.is_pending || StaysOnHost(operand); }
+bool Stays(const std::optional<Operand>& operand) { return !operand || Stays(*operand); }
+
+}  // namespace
 
 SearchOperation::SearchOperation(Spec spec) : spec_(std::move(spec)) {
   args_.key_type = KeyTypeOf(spec_.haystack.type);
@@ -33,7 +43,7 @@ int64_t SearchOperation::device_bytes(const Engine& engine) const {
 
 bool SearchOperation::InTurn() const {
   // Without needles, nothing would check the haystack.
-  return (spec_.haystack.on_device || spec_.haystack.is_pending) && spec_.needles.count > 0 && TakesRows(spec_.target);
+  return Stays(spec_.haystack) && spec_.needles.count > 0 && TakesRows(spec_.target);
 }
 
 absl::StatusOr<int64_t> SearchOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t,
@@ -92,14 +102,10 @@ int64_t ColumnSearchOperation::device_bytes(const Engine& engine) const {
 
 bool ColumnSearchOperation::InTurn() const {
   // Without needles, nothing would check the haystack.
-  if (args_.needle_count == 0 || !TakesRows(spec_.target)) return false;
-  const auto stays = [](const Operand& operand) {
-    return operand.on_device || operand.is_pending || operand.is_snapshot;
-  };
-  const auto may_stay = [&](const std::optional<Operand>& operand) { return !operand || stays(*operand); };
-  return std::all_of(spec_.haystack.begin(), spec_.haystack.end(), [&](const InputColumn& column) {
-    return stays(column.data) && may_stay(column.offsets) && may_stay(column.validity);
-  });
+  return args_.needle_count > 0 && TakesRows(spec_.target) &&
+         std::all_of(spec_.haystack.begin(), spec_.haystack.end(), [](const InputColumn& column) {
+           return Stays(column.data) && Stays(column.offsets) && Stays(column.validity);
+         });
 }
 
 std::vector<Operand*> ColumnSearchOperation::whole_inputs() {
@@ -127,7 +133,7 @@ absl::StatusOr<int64_t> ColumnSearchOperation::MakeRows(EngineStream& stream, in
   for (size_t i = 0; i < haystack_.size(); ++i) {
     const InputColumn& from = haystack_inputs_[i];
     CORANK_RETURN_IF_ERROR(UploadTo(stream, from.data, &haystack_[i].data));
-    if (from.offsets && from.offsets->is_snapshot && !from.offsets->on_device) {
+    if (from.offsets && StaysOnHost(*from.offsets)) {
       haystack_[i].offsets = static_cast<const int64_t*>(from.offsets->bytes);  // there is no room on the device
     } else if (from.offsets) {
       CORANK_RETURN_IF_ERROR(UploadTo(stream, *from.offsets, &haystack_[i].offsets));
