@@ -151,8 +151,9 @@ absl::Status ExternalColumnSort::Work(Lane& lane, Outcome& outcome) {
   Inputs inputs = InputsOf(spec_);
   Operand segments;
   if (spec_.segment_offsets) {
-    CORANK_ASSIGN_OR_RETURN(segments, SegmentNumbers());
-    inputs.emplace(inputs.begin(), "segment_offsets", &segments);
+    const std::string table = inputs.front().first;  // of errors: it has too many rows
+    CORANK_ASSIGN_OR_RETURN(segments, SegmentNumbers(table));
+    inputs.emplace(inputs.begin(), table, &segments);
   }
   CORANK_ASSIGN_OR_RETURN(RowSource source, RowSource::Open({inputs.begin(), inputs.end()}, means_.source(), memory));
   TableSize most = TableSorter::PieceSize(shape_, spec_.rows(), memory);
@@ -198,13 +199,13 @@ absl::Status ExternalColumnSort::Work(Lane& lane, Outcome& outcome) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Operand> ExternalColumnSort::SegmentNumbers() const {
+absl::StatusOr<Operand> ExternalColumnSort::SegmentNumbers(absl::string_view field) const {
   Operand numbers;
   numbers.element_bytes = shape_.arrays().front().element_bytes;
   numbers.count = spec_.rows();
   numbers.is_snapshot = true;
   CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> memory,
-                          means_.memory->AllocateHost(numbers.size_bytes(), "segment_offsets"));
+                          means_.memory->AllocateHost(numbers.size_bytes(), field));
   NumberSegments(static_cast<const int64_t*>(spec_.segment_offsets->bytes), spec_.segment_offsets->count - 1, 0,
                  numbers.count, memory->data());
   numbers.bytes = memory->data();

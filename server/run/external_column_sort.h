@@ -35,8 +35,8 @@ class ExternalColumnSort final : public ExternalOperation {
 
  private:
   absl::Status Work(Lane& lane, Outcome& outcome) override;
-  // The number of each row's segment, in pinned memory.
-  absl::StatusOr<Operand> SegmentNumbers() const;
+  // The number of each row's segment, in pinned memory. `field`: named by errors about too little memory.
+  absl::StatusOr<Operand> SegmentNumbers(absl::string_view field) const;
   // The caller's own runs.
   std::vector<TableRun> GivenRuns(const std::vector<RowSource::Array>& inputs) const;
   // Names the first row of the runs that is out of order.

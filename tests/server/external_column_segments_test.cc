@@ -28,8 +28,7 @@ Table InSegments(Table table, int64_t longest) {
 
 TEST_P(ExternalColumnSegmentsTest, SortsEachSegment) {
   for (const int64_t longest : {1, 3, 300, 9000}) {
-    for (const auto& [output, value_bytes] : std::vector<std::pair<v1::SortOutput, int>>{
-             {v1::SORT_OUTPUT_KEYS, 5}, {v1::SORT_OUTPUT_INDICES, 0}, {v1::SORT_OUTPUT_KEYS_AND_INDICES, 0}}) {
+    for (const auto& [output, value_bytes] : kOutputs) {
       SCOPED_TRACE(::testing::Message() << "segments of up to " << longest << ", output " << output);
       Table table = InSegments(output == v1::SORT_OUTPUT_INDICES ? Strings(6001) : Mixed(20011), longest);
       table.output = output;
@@ -59,17 +58,7 @@ TEST_P(ExternalColumnSegmentsTest, TakesAsManyColumnsAsWithoutSegments) {
 }
 
 TEST_P(ExternalColumnSegmentsTest, OffsetsMayTravelInTheMessageBesideStreams) {
-  const Table table = InSegments(Mixed(6001), 300);
-  SortCall call;
-  Build(table, call);
-  call.inputs.back().array->set_inline_data(call.inputs.back().bytes);
-  call.inputs.pop_back();
-  const StreamedAnswer answer = CallStreamed(call);
-  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
-  for (size_t i = 0; i < call.outputs.size(); ++i) {
-    EXPECT_TRUE(answer.Output(static_cast<uint32_t>(i), call.outputs[i].element_bytes) == call.outputs[i].expected);
-  }
-  CheckStats(table, answer.results[0].sort().stats());
+  CheckStreamedBesideInline(InSegments(Mixed(6001), 300));
 }
 
 TEST_P(ExternalColumnSegmentsTest, StreamedOffsetsAreChecked) {
@@ -81,6 +70,32 @@ TEST_P(ExternalColumnSegmentsTest, StreamedOffsetsAreChecked) {
     offsets.replace(8 * 77, 8, offsets.substr(8 * 277, 8));
     const grpc::Status status = CallStreamed(call, 999, /*one_after_another=*/true, announced).status;
     EXPECT_EQ(BadField(status), "plan.operations[0].segment_offsets[78]");
+  }
+}
+
+// The parameter is the host memory for one request: too little for the numbers of the segments, or for the runs.
+class LittleHostMemoryTest : public ExternalColumnsTest {
+ protected:
+  LittleHostMemoryTest() : ExternalColumnsTest(Options()) {}
+
+  static Server::Options Options() {
+    Server::Options options = PiecesOptions(kOutOfCore);
+    options.streams.max_host_bytes = GetParam();
+    return options;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Memory, LittleHostMemoryTest, ::testing::Values(130'000, 210'000));
+
+// Nobody knows before the arrays come that they are too large.
+TEST_P(LittleHostMemoryTest, ATableThatIsTooLargeIsNamedByItsColumns) {
+  for (const bool in_segments : {false, true}) {
+    SCOPED_TRACE(in_segments ? "in segments" : "without segments");
+    SortCall call;
+    Build(in_segments ? InSegments(Mixed(9000), 300) : Mixed(9000), call);
+    const grpc::Status status = CallStreamed(call, 999, /*one_after_another=*/false, /*announced=*/false).status;
+    EXPECT_THAT(BadField(status), ::testing::StartsWith("plan.operations[0].key_columns["));
+    EXPECT_THAT(status.error_message(), ::testing::HasSubstr("max_stream_host_bytes"));
   }
 }
 

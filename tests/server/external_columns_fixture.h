@@ -173,10 +173,17 @@ inline Table Strings(int64_t rows) {
   return table;
 }
 
+// What a sort may return, with the size of its values.
+inline const std::vector<std::pair<v1::SortOutput, int>> kOutputs = {
+    {v1::SORT_OUTPUT_KEYS, 5}, {v1::SORT_OUTPUT_INDICES, 0}, {v1::SORT_OUTPUT_KEYS_AND_INDICES, 0}};
+
 // The parameter is the device memory for one request.
 class ExternalColumnsTest : public ::testing::TestWithParam<int64_t> {
  protected:
-  ExternalColumnsTest() { EXPECT_TRUE(MemoryCalls(server_.channel()).Register(object_).ok()); }
+  explicit ExternalColumnsTest(const Server::Options& options = PiecesOptions(GetParam()))
+      : server_(options, ReachEngine()) {
+    EXPECT_TRUE(MemoryCalls(server_.channel()).Register(object_).ok());
+  }
 
   static bool IsOut() { return GetParam() == kOutOfCore; }
 
@@ -271,26 +278,38 @@ class ExternalColumnsTest : public ::testing::TestWithParam<int64_t> {
     return Execute(server_.stub(), plan, chunks);
   }
 
+  static void CheckAnswer(const Table& table, const SortCall& call, const StreamedAnswer& answer) {
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    for (size_t i = 0; i < call.outputs.size(); ++i) {
+      const SortCall::Output& output = call.outputs[i];
+      EXPECT_TRUE(answer.Output(static_cast<uint32_t>(i), output.element_bytes) == output.expected) << "result " << i;
+    }
+    ASSERT_EQ(answer.results.size(), 1U);
+    CheckStats(table, answer.results[0].sort().stats());
+  }
+
+  // With the last array in the message.
+  void CheckStreamedBesideInline(const Table& table) {
+    SortCall call;
+    Build(table, call);
+    call.inputs.back().array->set_inline_data(call.inputs.back().bytes);
+    call.inputs.pop_back();
+    CheckAnswer(table, call, CallStreamed(call));
+  }
+
   void CheckStreamed(const Table& table, int64_t chunk_elements = 999, bool one_after_another = false) {
     for (const bool announced : {true, false}) {
       SCOPED_TRACE(announced ? "announced" : "not announced");
       SortCall call;
       Build(table, call);
-      const StreamedAnswer answer = CallStreamed(call, chunk_elements, one_after_another, announced);
-      ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
-      for (size_t i = 0; i < call.outputs.size(); ++i) {
-        const SortCall::Output& output = call.outputs[i];
-        EXPECT_TRUE(answer.Output(static_cast<uint32_t>(i), output.element_bytes) == output.expected) << "result " << i;
-      }
-      ASSERT_EQ(answer.results.size(), 1U);
-      CheckStats(table, answer.results[0].sort().stats());
+      CheckAnswer(table, call, CallStreamed(call, chunk_elements, one_after_another, announced));
       ExpectAllFreed(server_.server());
       EXPECT_TRUE(Eventually([this] { return server_.server().run_buffers().bytes_in_use() == 0; }));
     }
   }
 
   SharedObject object_{kRegionBytes};
-  RunningServer server_{PiecesOptions(GetParam()), ReachEngine()};
+  RunningServer server_;
 };
 
 }  // namespace corank::testing

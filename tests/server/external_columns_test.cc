@@ -107,19 +107,7 @@ TEST_P(ExternalColumnsTest, StringsOfUnequalLengths) {
   CheckStreamed(table);
 }
 
-TEST_P(ExternalColumnsTest, SmallArraysBesideStreamsMayTravelInTheMessage) {
-  Table table = Mixed(6001);
-  SortCall call;
-  Build(table, call);
-  call.inputs.back().array->set_inline_data(call.inputs.back().bytes);
-  call.inputs.pop_back();
-  const StreamedAnswer answer = CallStreamed(call);
-  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
-  for (size_t i = 0; i < call.outputs.size(); ++i) {
-    EXPECT_TRUE(answer.Output(static_cast<uint32_t>(i), call.outputs[i].element_bytes) == call.outputs[i].expected);
-  }
-  CheckStats(table, answer.results[0].sort().stats());
-}
+TEST_P(ExternalColumnsTest, SmallArraysBesideStreamsMayTravelInTheMessage) { CheckStreamedBesideInline(Mixed(6001)); }
 
 TEST_P(ExternalColumnsTest, OffsetsOfStreamedStringsAreChecked) {
   Table table;

@@ -27,8 +27,7 @@ Table InRuns(Table table, int64_t runs) {
 
 TEST_P(ExternalRunsTest, MergesRuns) {
   for (const int64_t runs : {1, 2, 7, 9, 40, 1024}) {
-    for (const auto& [output, value_bytes] : std::vector<std::pair<v1::SortOutput, int>>{
-             {v1::SORT_OUTPUT_KEYS, 5}, {v1::SORT_OUTPUT_INDICES, 0}, {v1::SORT_OUTPUT_KEYS_AND_INDICES, 0}}) {
+    for (const auto& [output, value_bytes] : kOutputs) {
       SCOPED_TRACE(::testing::Message() << runs << " runs, output " << output);
       Table table = InRuns(runs % 2 == 0 ? Mixed(20011) : Strings(6001), runs);
       table.output = output;
