@@ -7,8 +7,6 @@
 namespace corank::testing {
 namespace {
 
-constexpr auto kAscending = Order::kAscending;
-constexpr auto kDescending = Order::kDescending;
 // Few runs, the most that the CPU engine merges, one group of the CUDA kernels and two of them, and the most runs.
 constexpr int64_t kRunCounts[] = {1, 2, 3, 5, 8, 9, 32, 33, 65, 1024};
 // Sizes around the pieces of the kernels' work.
@@ -57,10 +55,6 @@ class MergeColumns : public OnColumns {
   }
 };
 
-TestColumn Numbers(KeyType type, Order order, Distribution distribution, int64_t rows, uint64_t seed) {
-  return NumberColumn(type, order, MakeKeys(type, distribution, rows, seed));
-}
-
 TestColumn Counting(std::vector<int64_t> numbers, Order order = kAscending) {
   return NumberColumn(KeyType::kInt64, order, IndexArray(numbers, 8));
 }
@@ -90,20 +84,7 @@ TEST_F(MergeColumns, MergesStringsWhoseFirstBytesTie) {
 }
 
 TEST_F(MergeColumns, MergesNullsAndNans) {
-  for (NullOrder nulls : {NullOrder::kFirst, NullOrder::kLast}) {
-    for (NanOrder nans : {NanOrder::kGreatest, NanOrder::kBesideNulls, NanOrder::kAsNulls}) {
-      TestColumn floats = Numbers(KeyType::kFloat32, kDescending, Distribution::kSpecialFloats, 1500, 4);
-      TestColumn strings = StringColumn(kAscending, FewStrings(1500, 6, "prefix", 5));
-      Random random(6);
-      for (int64_t row = 0; row < 1500; ++row) {
-        floats.valid.push_back(!random.OneIn(3));
-        strings.valid.push_back(!random.OneIn(4));
-      }
-      floats.nulls = strings.nulls = nulls;
-      floats.nans = nans;
-      CheckRuns({floats, strings});
-    }
-  }
+  for (const std::vector<TestColumn>& columns : TablesWithNulls(1500)) CheckRuns(columns);
 }
 
 TEST_F(MergeColumns, TakesEqualRowsFromEarlierRuns) {

@@ -11,8 +11,6 @@
 namespace corank::testing {
 namespace {
 
-constexpr auto kAscending = Order::kAscending;
-constexpr auto kDescending = Order::kDescending;
 // Sizes around the pivots and the needles of a block.
 constexpr int64_t kRowCounts[] = {0, 1, 2, 3, 1023, 1024, 1025, 2049, 20011};
 
@@ -70,10 +68,6 @@ class SearchColumns : public OnColumns {
   }
 };
 
-TestColumn Numbers(KeyType type, Order order, Distribution distribution, int64_t rows, uint64_t seed) {
-  return NumberColumn(type, order, MakeKeys(type, distribution, rows, seed));
-}
-
 TestColumn WithNulls(TestColumn column, int64_t rarity, uint64_t seed) {
   Random random(seed);
   column.valid.clear();
@@ -118,8 +112,8 @@ TEST_F(SearchColumns, FindsStringsWhoseFirstBytesTie) {
 }
 
 TEST_F(SearchColumns, FindsNullsAndNansAtTheirEnds) {
-  for (NullOrder nulls : {NullOrder::kFirst, NullOrder::kLast}) {
-    for (NanOrder nans : {NanOrder::kGreatest, NanOrder::kBesideNulls, NanOrder::kAsNulls}) {
+  for (NullOrder nulls : kNullOrders) {
+    for (NanOrder nans : kNanOrders) {
       for (Order order : kBothOrders) {
         TestColumn floats = Numbers(KeyType::kFloat32, order, Distribution::kSpecialFloats, 3000, 4);
         TestColumn strings = StringColumn(kAscending, FewStrings(3000, 6, "prefix", 5));
@@ -133,7 +127,7 @@ TEST_F(SearchColumns, FindsNullsAndNansAtTheirEnds) {
 }
 
 TEST_F(SearchColumns, EitherTableMayHaveAValidity) {
-  for (NullOrder nulls : {NullOrder::kFirst, NullOrder::kLast}) {
+  for (NullOrder nulls : kNullOrders) {
     TestColumn number = Numbers(KeyType::kInt32, kDescending, Distribution::kSixteenDistinct, 1300, 4);
     TestColumn string = StringColumn(kAscending, FewStrings(1300, 3, "", 5));
     number.nulls = string.nulls = nulls;

@@ -6,8 +6,6 @@
 namespace corank::testing {
 namespace {
 
-constexpr auto kAscending = Order::kAscending;
-constexpr auto kDescending = Order::kDescending;
 // Sizes around the pieces of the kernels' work.
 constexpr int64_t kRowCounts[] = {0, 1, 2, 255, 256, 257, 1025, 4097, 20011};
 constexpr int64_t kLongestSegments[] = {1, 3, 200, 30000};
@@ -50,10 +48,6 @@ class SortColumnSegments : public OnColumns {
   }
 };
 
-TestColumn Numbers(KeyType type, Order order, Distribution distribution, int64_t rows, uint64_t seed) {
-  return NumberColumn(type, order, MakeKeys(type, distribution, rows, seed));
-}
-
 TEST_F(SortColumnSegments, SortsEachSegmentOfNumbers) {
   for (int64_t rows : kRowCounts) {
     CheckSegments({Numbers(KeyType::kInt16, kDescending, Distribution::kSixteenDistinct, rows, 1),
@@ -78,20 +72,7 @@ TEST_F(SortColumnSegments, SortsEachSegmentOfStringsAndRecords) {
 }
 
 TEST_F(SortColumnSegments, PlacesNullsAndNansInEachSegment) {
-  for (NullOrder nulls : {NullOrder::kFirst, NullOrder::kLast}) {
-    for (NanOrder nans : {NanOrder::kGreatest, NanOrder::kBesideNulls, NanOrder::kAsNulls}) {
-      TestColumn floats = Numbers(KeyType::kFloat32, kDescending, Distribution::kSpecialFloats, 1501, 4);
-      TestColumn strings = StringColumn(kAscending, FewStrings(1501, 6, "prefix", 5));
-      Random random(6);
-      for (int64_t row = 0; row < 1501; ++row) {
-        floats.valid.push_back(!random.OneIn(3));
-        strings.valid.push_back(!random.OneIn(4));
-      }
-      floats.nulls = strings.nulls = nulls;
-      floats.nans = nans;
-      CheckSegments({floats, strings});
-    }
-  }
+  for (const std::vector<TestColumn>& columns : TablesWithNulls(1501)) CheckSegments(columns);
 }
 
 TEST_F(SortColumnSegments, KeepsEqualRowsInInputOrder) {

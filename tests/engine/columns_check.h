@@ -1,4 +1,4 @@
-// The check that both suites of Sort by key columns share.
+// The check and the columns that the suites of operators by key columns share.
 #ifndef CORANK_TESTS_ENGINE_COLUMNS_CHECK_H_
 #define CORANK_TESTS_ENGINE_COLUMNS_CHECK_H_
 
@@ -12,6 +12,11 @@
 #include "tests/support/sampling.h"
 
 namespace corank::testing {
+
+constexpr auto kAscending = Order::kAscending;
+constexpr auto kDescending = Order::kDescending;
+constexpr NullOrder kNullOrders[] = {NullOrder::kLast, NullOrder::kFirst};
+constexpr NanOrder kNanOrders[] = {NanOrder::kGreatest, NanOrder::kBesideNulls, NanOrder::kAsNulls};
 
 class OnColumns : public OnEngineUnderTest<::testing::Test> {
  protected:
@@ -78,6 +83,10 @@ class OnColumns : public OnEngineUnderTest<::testing::Test> {
   }
 };
 
+inline TestColumn Numbers(KeyType type, Order order, Distribution distribution, int64_t rows, uint64_t seed) {
+  return NumberColumn(type, order, MakeKeys(type, distribution, rows, seed));
+}
+
 // Rows with few distinct values, so that many are equal: byte strings with bytes 0 to `kinds` - 1 after a common
 // beginning.
 inline Bytes FewBytes(int64_t rows, int row_bytes, int common, int64_t kinds, uint64_t seed) {
@@ -103,6 +112,26 @@ inline std::vector<std::string> FewStrings(int64_t rows, int64_t longest, const 
     strings.push_back(string);
   }
   return strings;
+}
+
+// Tables of floats and strings with nulls, for each place of the nulls and NaNs.
+inline std::vector<std::vector<TestColumn>> TablesWithNulls(int64_t rows) {
+  std::vector<std::vector<TestColumn>> tables;
+  for (NullOrder nulls : kNullOrders) {
+    for (NanOrder nans : kNanOrders) {
+      TestColumn floats = Numbers(KeyType::kFloat32, kDescending, Distribution::kSpecialFloats, rows, 4);
+      TestColumn strings = StringColumn(kAscending, FewStrings(rows, 6, "prefix", 5));
+      Random random(6);
+      for (int64_t row = 0; row < rows; ++row) {
+        floats.valid.push_back(!random.OneIn(3));
+        strings.valid.push_back(!random.OneIn(4));
+      }
+      floats.nulls = strings.nulls = nulls;
+      floats.nans = nans;
+      tables.push_back({floats, strings});
+    }
+  }
+  return tables;
 }
 
 }  // namespace corank::testing

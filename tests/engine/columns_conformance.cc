@@ -6,8 +6,6 @@
 namespace corank::testing {
 namespace {
 
-constexpr auto kAscending = Order::kAscending;
-constexpr auto kDescending = Order::kDescending;
 // Sizes around the pieces of the kernels' work.
 constexpr int64_t kRowCounts[] = {0, 1, 2, 1023, 1024, 1025, 2049, 4097, 70001};
 

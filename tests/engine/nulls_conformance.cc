@@ -7,10 +7,6 @@
 namespace corank::testing {
 namespace {
 
-constexpr auto kAscending = Order::kAscending;
-constexpr auto kDescending = Order::kDescending;
-constexpr NullOrder kNullOrders[] = {NullOrder::kLast, NullOrder::kFirst};
-constexpr NanOrder kNanOrders[] = {NanOrder::kGreatest, NanOrder::kBesideNulls, NanOrder::kAsNulls};
 // Sizes around a byte and a word of validity, a block of rows, and the pieces of the kernels' work.
 constexpr int64_t kRowCounts[] = {0,  1,  2,   7,   8,   9,    31,   32,   33,   63,   64,
                                   65, 95, 255, 256, 257, 1023, 1024, 1025, 2049, 4097, 70001};
@@ -26,10 +22,6 @@ TestColumn WithNulls(TestColumn column, int64_t rarity, NullOrder nulls = NullOr
   column.nulls = nulls;
   column.nans = nans;
   return column;
-}
-
-TestColumn Numbers(KeyType type, Order order, Distribution distribution, int64_t rows, uint64_t seed) {
-  return NumberColumn(type, order, MakeKeys(type, distribution, rows, seed));
 }
 
 TEST_F(SortColumnsWithNulls, LieAtTheirEndWhateverTheOrder) {
