@@ -21,6 +21,7 @@ struct State {
   std::atomic<bool> wrong{false};
   std::atomic<bool> lost{false};
   std::atomic<bool> hangs{false};
+  std::atomic<bool> hangs_when_trimmed{false};
 };
 
 [[noreturn]] void SleepForEver() {
@@ -44,6 +45,13 @@ class BreakingStream final : public ForwardingStream {
     if (state_->lost) return Lost();
     return ForwardingStream::Finish();
   }
+  void Trim() override {
+    if (state_->hangs_when_trimmed && !is_short_of_memory_) {
+      state_->hangs = true;
+      SleepForEver();
+    }
+    ForwardingStream::Trim();
+  }
   absl::Status Sort(const SortArgs& args, OperatorReport* report) override {
     if (absl::Status status = Break(args.count); !status.ok()) return status;
     if (!state_->wrong) return ForwardingStream::Sort(args, report);
@@ -54,6 +62,10 @@ class BreakingStream final : public ForwardingStream {
  private:
   absl::Status Break(int64_t count) {
     if (count == kFault) return absl::InternalError("a test made the engine fail");
+    if (count == kHangWhenTrimmed) {
+      is_short_of_memory_ = state_->hangs_when_trimmed = true;
+      return absl::ResourceExhaustedError("a test took the memory");
+    }
     if (count == kWrong) state_->wrong = true;
     if (count == kMend) state_->wrong = false;
     return state_->on_gpu ? BreakGpu(count) : BreakCpu(count);
@@ -88,6 +100,7 @@ class BreakingStream final : public ForwardingStream {
   }
 
   const std::shared_ptr<State> state_;
+  bool is_short_of_memory_ = false;
 };
 
 class BreakingEngine final : public ForwardingEngine {

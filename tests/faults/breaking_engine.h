@@ -28,6 +28,9 @@ enum Break : int64_t {
   kLater = 7008,
   /// A fault of the engine that leaves the device as it was.
   kFault = 7009,
+  /// The sort finds no memory. As soon as another stream frees what it keeps, that call does not end, nor does later
+  /// work.
+  kHangWhenTrimmed = 7010,
 };
 
 inline constexpr int kLaterMilliseconds = 500;

@@ -222,6 +222,16 @@ TEST_F(DeviceLostTest, AHangMakesItNotReadyAndThenEndsTheProcess) {
   hangs.join();
 }
 
+TEST_F(DeviceLostTest, AHangWhileIdleLanesFreeMemoryEndsEveryCallAndTheProcess) {
+  if (!Start({"--canary-interval=100ms", "--canary-timeout=300ms", "--hang-timeout=2s"})) {
+    GTEST_SKIP() << "no NVIDIA GPU on this machine";
+  }
+  const grpc::Status status = Sort(kHangWhenTrimmed);
+  ASSERT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+  EXPECT_EQ(process_->Wait(), 3) << process_->Log();
+  EXPECT_THAT(process_->Log(), HasSubstr("\"event\":\"device_lost\""));
+}
+
 TEST_F(DeviceLostTest, AHangOfOneOfSeveralTakesOutThatOneAlone) {
   if (!Start({"--canary-interval=100ms", "--canary-timeout=300ms", "--hang-timeout=2s", "--drain-timeout=1s"},
              Devices::kAll)) {
