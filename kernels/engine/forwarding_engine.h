@@ -1,81 +1,131 @@
-// An engine and a stream that forward every call. Derive from them to change some calls.
+// An engine and a stream that forward every call, and a stream that intercepts every call. Derive from them to change
+// some calls or all.
 #ifndef CORANK_KERNELS_ENGINE_FORWARDING_ENGINE_H_
 #define CORANK_KERNELS_ENGINE_FORWARDING_ENGINE_H_
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/engine/engine.h"
 
 namespace corank {
 
-class ForwardingStream : public EngineStream {
+/// A stream that passes each call whose result is a status to another stream through
+/// `Derived::Intercept(name, call)`. That template returns call(), or another result of its type. Other calls pass
+/// directly.
+template <typename Derived>
+class InterceptingStream : public EngineStream {
  public:
   /// `stream` outlives this.
-  explicit ForwardingStream(EngineStream* stream) : stream_(stream) {}
-  explicit ForwardingStream(std::unique_ptr<EngineStream> stream) : owned_(std::move(stream)), stream_(owned_.get()) {}
+  explicit InterceptingStream(EngineStream* stream) : stream_(stream) {}
+  explicit InterceptingStream(std::unique_ptr<EngineStream> stream)
+      : owned_(std::move(stream)), stream_(owned_.get()) {}
 
   int device() const override { return stream_->device(); }
-  absl::Status Begin(Pace pace) override { return stream_->Begin(pace); }
+  absl::Status Begin(Pace pace) override { return Pass("Begin", &EngineStream::Begin, pace); }
   absl::StatusOr<const void*> Upload(const void* h_bytes, int64_t bytes) override {
-    return stream_->Upload(h_bytes, bytes);
+    return Pass("Upload", &EngineStream::Upload, h_bytes, bytes);
   }
-  absl::StatusOr<void*> AllocateHost(int64_t bytes) override { return stream_->AllocateHost(bytes); }
-  absl::StatusOr<void*> AllocateDevice(int64_t bytes) override { return stream_->AllocateDevice(bytes); }
-  absl::StatusOr<ResultBuffer> AllocateResult(int64_t bytes) override { return stream_->AllocateResult(bytes); }
+  absl::StatusOr<void*> AllocateHost(int64_t bytes) override {
+    return Pass("AllocateHost", &EngineStream::AllocateHost, bytes);
+  }
+  absl::StatusOr<void*> AllocateDevice(int64_t bytes) override {
+    return Pass("AllocateDevice", &EngineStream::AllocateDevice, bytes);
+  }
+  absl::StatusOr<ResultBuffer> AllocateResult(int64_t bytes) override {
+    return Pass("AllocateResult", &EngineStream::AllocateResult, bytes);
+  }
   absl::StatusOr<ResultBuffer> AllocateResultAt(void* h_place, int64_t bytes) override {
-    return stream_->AllocateResultAt(h_place, bytes);
+    return Pass("AllocateResultAt", &EngineStream::AllocateResultAt, h_place, bytes);
   }
-  absl::Status Zero(void* d_bytes, int64_t bytes) override { return stream_->Zero(d_bytes, bytes); }
+  absl::Status Zero(void* d_bytes, int64_t bytes) override { return Pass("Zero", &EngineStream::Zero, d_bytes, bytes); }
   absl::Status Iota(void* d_out, int element_bytes, int64_t first, int64_t count) override {
-    return stream_->Iota(d_out, element_bytes, first, count);
+    return Pass("Iota", &EngineStream::Iota, d_out, element_bytes, first, count);
   }
   absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
-    return stream_->Copy(d_to, d_from, bytes);
+    return Pass("Copy", &EngineStream::Copy, d_to, d_from, bytes);
   }
   absl::Status CopyToDevice(void* d_to, const void* h_from, int64_t bytes) override {
-    return stream_->CopyToDevice(d_to, h_from, bytes);
+    return Pass("CopyToDevice", &EngineStream::CopyToDevice, d_to, h_from, bytes);
   }
   absl::Status CopyToHost(void* h_to, const void* d_from, int64_t bytes) override {
-    return stream_->CopyToHost(h_to, d_from, bytes);
+    return Pass("CopyToHost", &EngineStream::CopyToHost, h_to, d_from, bytes);
   }
-  absl::Status EndCopyIn() override { return stream_->EndCopyIn(); }
-  absl::Status EndKernels() override { return stream_->EndKernels(); }
-  absl::Status Download(const ResultBuffer& result, int64_t bytes) override { return stream_->Download(result, bytes); }
-  absl::StatusOr<const void*> MarkPoint() override { return stream_->MarkPoint(); }
-  absl::Status After(const void* point) override { return stream_->After(point); }
-  absl::StatusOr<PhaseTimes> Finish() override { return stream_->Finish(); }
-  absl::Status Sort(const SortArgs& args, OperatorReport* report) override { return stream_->Sort(args, report); }
+  absl::Status EndCopyIn() override { return Pass("EndCopyIn", &EngineStream::EndCopyIn); }
+  absl::Status EndKernels() override { return Pass("EndKernels", &EngineStream::EndKernels); }
+  absl::Status Download(const ResultBuffer& result, int64_t bytes) override {
+    return Pass("Download", &EngineStream::Download, result, bytes);
+  }
+  absl::StatusOr<const void*> MarkPoint() override { return Pass("MarkPoint", &EngineStream::MarkPoint); }
+  absl::Status After(const void* point) override { return Pass("After", &EngineStream::After, point); }
+  absl::StatusOr<PhaseTimes> Finish() override { return Pass("Finish", &EngineStream::Finish); }
+  absl::Status Sort(const SortArgs& args, OperatorReport* report) override {
+    return Pass("Sort", &EngineStream::Sort, args, report);
+  }
   absl::Status SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) override {
-    return stream_->SortEach(sorts, reports);
+    return Pass("SortEach", &EngineStream::SortEach, sorts, reports);
   }
   absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override {
-    return stream_->SortColumns(args, report);
+    return Pass("SortColumns", &EngineStream::SortColumns, args, report);
   }
-  absl::Status Merge(const MergeArgs& args, OperatorReport* report) override { return stream_->Merge(args, report); }
-  absl::Status SplitRuns(const SplitArgs& args) override { return stream_->SplitRuns(args); }
-  absl::Status Expand(const ExpandArgs& args, OperatorReport* report) override { return stream_->Expand(args, report); }
-  absl::Status Move(const MoveArgs& args, OperatorReport* report) override { return stream_->Move(args, report); }
+  absl::Status Merge(const MergeArgs& args, OperatorReport* report) override {
+    return Pass("Merge", &EngineStream::Merge, args, report);
+  }
+  absl::Status SplitRuns(const SplitArgs& args) override { return Pass("SplitRuns", &EngineStream::SplitRuns, args); }
+  absl::Status Expand(const ExpandArgs& args, OperatorReport* report) override {
+    return Pass("Expand", &EngineStream::Expand, args, report);
+  }
+  absl::Status Move(const MoveArgs& args, OperatorReport* report) override {
+    return Pass("Move", &EngineStream::Move, args, report);
+  }
   absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) override {
-    return stream_->LoadBalance(args, report);
+    return Pass("LoadBalance", &EngineStream::LoadBalance, args, report);
   }
-  absl::Status Search(const SearchArgs& args, OperatorReport* report) override { return stream_->Search(args, report); }
+  absl::Status Search(const SearchArgs& args, OperatorReport* report) override {
+    return Pass("Search", &EngineStream::Search, args, report);
+  }
   absl::Status SearchColumns(const ColumnSearchArgs& args, OperatorReport* report) override {
-    return stream_->SearchColumns(args, report);
+    return Pass("SearchColumns", &EngineStream::SearchColumns, args, report);
   }
-  absl::Status Group(const GroupArgs& args, GroupReport* report) override { return stream_->Group(args, report); }
-  absl::Status Select(const SelectArgs& args, SelectReport* report) override { return stream_->Select(args, report); }
+  absl::Status Group(const GroupArgs& args, GroupReport* report) override {
+    return Pass("Group", &EngineStream::Group, args, report);
+  }
+  absl::Status Select(const SelectArgs& args, SelectReport* report) override {
+    return Pass("Select", &EngineStream::Select, args, report);
+  }
   absl::Status CombineSets(const SetArgs& args, SetReport* report) override {
-    return stream_->CombineSets(args, report);
+    return Pass("CombineSets", &EngineStream::CombineSets, args, report);
   }
-  absl::Status Join(const JoinArgs& args, JoinReport* report) override { return stream_->Join(args, report); }
+  absl::Status Join(const JoinArgs& args, JoinReport* report) override {
+    return Pass("Join", &EngineStream::Join, args, report);
+  }
   void End() override { stream_->End(); }
   void Trim() override { stream_->Trim(); }
   int64_t workspace_bytes() const override { return stream_->workspace_bytes(); }
 
+ protected:
+  EngineStream& next() const { return *stream_; }
+
  private:
+  template <typename Method, typename... Args>
+  auto Pass(const char* name, Method method, const Args&... args) {
+    return static_cast<Derived*>(this)->Intercept(name, [&] { return (stream_->*method)(args...); });
+  }
+
   const std::unique_ptr<EngineStream> owned_;
   EngineStream* const stream_;
+};
+
+/// Forwards every call.
+class ForwardingStream : public InterceptingStream<ForwardingStream> {
+ public:
+  using InterceptingStream::InterceptingStream;
+
+  template <typename Call>
+  static std::invoke_result_t<Call> Intercept(const char*, const Call& call) {
+    return call();
+  }
 };
 
 class ForwardingEngine : public Engine {

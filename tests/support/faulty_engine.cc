@@ -103,125 +103,25 @@ class FaultyMemory final : public EngineMemory {
 #define FAIL_IF_PLANNED(call) \
   if (absl::Status status = plan_->Enter(call); !status.ok()) return status
 
-class FaultyStream final : public ForwardingStream {
+class FaultyStream final : public InterceptingStream<FaultyStream> {
  public:
   FaultyStream(std::unique_ptr<EngineStream> stream, std::shared_ptr<FaultPlan> plan)
-      : ForwardingStream(std::move(stream)), plan_(std::move(plan)) {}
+      : InterceptingStream(std::move(stream)), plan_(std::move(plan)) {}
 
   absl::Status Begin(Pace pace) override {
     plan_->Wait();
-    FAIL_IF_PLANNED("Begin");
-    return ForwardingStream::Begin(pace);
-  }
-  absl::StatusOr<const void*> Upload(const void* h_bytes, int64_t bytes) override {
-    FAIL_IF_PLANNED("Upload");
-    return ForwardingStream::Upload(h_bytes, bytes);
-  }
-  absl::StatusOr<void*> AllocateHost(int64_t bytes) override {
-    FAIL_IF_PLANNED("AllocateHost");
-    return ForwardingStream::AllocateHost(bytes);
-  }
-  absl::StatusOr<void*> AllocateDevice(int64_t bytes) override {
-    FAIL_IF_PLANNED("AllocateDevice");
-    return ForwardingStream::AllocateDevice(bytes);
-  }
-  absl::StatusOr<ResultBuffer> AllocateResult(int64_t bytes) override {
-    FAIL_IF_PLANNED("AllocateResult");
-    return ForwardingStream::AllocateResult(bytes);
-  }
-  absl::StatusOr<ResultBuffer> AllocateResultAt(void* h_place, int64_t bytes) override {
-    FAIL_IF_PLANNED("AllocateResultAt");
-    return ForwardingStream::AllocateResultAt(h_place, bytes);
-  }
-  absl::Status Zero(void* d_bytes, int64_t bytes) override {
-    FAIL_IF_PLANNED("Zero");
-    return ForwardingStream::Zero(d_bytes, bytes);
-  }
-  absl::Status Iota(void* d_out, int element_bytes, int64_t first, int64_t count) override {
-    FAIL_IF_PLANNED("Iota");
-    return ForwardingStream::Iota(d_out, element_bytes, first, count);
-  }
-  absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
-    FAIL_IF_PLANNED("Copy");
-    return ForwardingStream::Copy(d_to, d_from, bytes);
-  }
-  absl::Status CopyToDevice(void* d_to, const void* h_from, int64_t bytes) override {
-    FAIL_IF_PLANNED("CopyToDevice");
-    return ForwardingStream::CopyToDevice(d_to, h_from, bytes);
-  }
-  absl::Status CopyToHost(void* h_to, const void* d_from, int64_t bytes) override {
-    FAIL_IF_PLANNED("CopyToHost");
-    return ForwardingStream::CopyToHost(h_to, d_from, bytes);
-  }
-  absl::Status EndCopyIn() override {
-    FAIL_IF_PLANNED("EndCopyIn");
-    return ForwardingStream::EndCopyIn();
-  }
-  absl::Status EndKernels() override {
-    FAIL_IF_PLANNED("EndKernels");
-    return ForwardingStream::EndKernels();
-  }
-  absl::Status Download(const ResultBuffer& result, int64_t bytes) override {
-    FAIL_IF_PLANNED("Download");
-    return ForwardingStream::Download(result, bytes);
+    return InterceptingStream::Begin(pace);
   }
   absl::StatusOr<PhaseTimes> Finish() override {
     // Waits for the work anyway, as a GPU does when its event cannot be read.
-    absl::StatusOr<PhaseTimes> times = ForwardingStream::Finish();
+    absl::StatusOr<PhaseTimes> times = next().Finish();
     FAIL_IF_PLANNED("Finish");
     return times;
   }
-  absl::Status Sort(const SortArgs& args, OperatorReport* report) override {
-    FAIL_IF_PLANNED("Sort");
-    return ForwardingStream::Sort(args, report);
-  }
-  absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override {
-    FAIL_IF_PLANNED("SortColumns");
-    return ForwardingStream::SortColumns(args, report);
-  }
-  absl::Status Merge(const MergeArgs& args, OperatorReport* report) override {
-    FAIL_IF_PLANNED("Merge");
-    return ForwardingStream::Merge(args, report);
-  }
-  absl::Status SplitRuns(const SplitArgs& args) override {
-    FAIL_IF_PLANNED("SplitRuns");
-    return ForwardingStream::SplitRuns(args);
-  }
-  absl::Status Expand(const ExpandArgs& args, OperatorReport* report) override {
-    FAIL_IF_PLANNED("Expand");
-    return ForwardingStream::Expand(args, report);
-  }
-  absl::Status Move(const MoveArgs& args, OperatorReport* report) override {
-    FAIL_IF_PLANNED("Move");
-    return ForwardingStream::Move(args, report);
-  }
-  absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) override {
-    FAIL_IF_PLANNED("LoadBalance");
-    return ForwardingStream::LoadBalance(args, report);
-  }
-  absl::Status Search(const SearchArgs& args, OperatorReport* report) override {
-    FAIL_IF_PLANNED("Search");
-    return ForwardingStream::Search(args, report);
-  }
-  absl::Status SearchColumns(const ColumnSearchArgs& args, OperatorReport* report) override {
-    FAIL_IF_PLANNED("SearchColumns");
-    return ForwardingStream::SearchColumns(args, report);
-  }
-  absl::Status Group(const GroupArgs& args, GroupReport* report) override {
-    FAIL_IF_PLANNED("Group");
-    return ForwardingStream::Group(args, report);
-  }
-  absl::Status Select(const SelectArgs& args, SelectReport* report) override {
-    FAIL_IF_PLANNED("Select");
-    return ForwardingStream::Select(args, report);
-  }
-  absl::Status CombineSets(const SetArgs& args, SetReport* report) override {
-    FAIL_IF_PLANNED("CombineSets");
-    return ForwardingStream::CombineSets(args, report);
-  }
-  absl::Status Join(const JoinArgs& args, JoinReport* report) override {
-    FAIL_IF_PLANNED("Join");
-    return ForwardingStream::Join(args, report);
+  template <typename Call>
+  std::invoke_result_t<Call> Intercept(const char* name, const Call& call) {
+    FAIL_IF_PLANNED(name);
+    return call();
   }
 
  private:
