@@ -36,6 +36,9 @@ absl::Status CheckSameType(const Operand& array, Field field, const Operand& lik
 /// Checks that `count` elements of `element_bytes` bytes each fit into a response. `field`: determines the count.
 absl::Status CheckResultBytes(int64_t count, int64_t element_bytes, const Limits& limits, Field field);
 
+/// The size of an element; 0 if there is no array.
+inline int64_t BytesOf(const std::optional<Operand>& operand) { return operand ? operand->element_bytes : 0; }
+
 /// A result, and the place that the caller chose for it.
 struct WantedResult {
   const v1::Destination* destination;

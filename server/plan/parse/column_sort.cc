@@ -129,7 +129,7 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
     CORANK_RETURN_IF_ERROR(PlaceColumn(request.key_columns(i), absl::StrCat(kColumns, "[", i, "]"), spec.want_columns,
                                        rows, places, spec.columns[static_cast<size_t>(i)], inline_bytes));
   }
-  const int64_t value_bytes = spec.values ? spec.values->element_bytes : 0;
+  const int64_t value_bytes = BytesOf(spec.values);
   const int64_t index_bytes = spec.want_indices ? IndexBytes(spec.rows() - 1) : 0;
   CORANK_ASSIGN_OR_RETURN(spec.values_target,
                           PlaceResult(request.values_destination(), {"values_destination"}, rows, value_bytes, places));

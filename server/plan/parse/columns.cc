@@ -8,35 +8,24 @@
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
-#include "server/plan/parse/order.h"
+#include "server/plan/parse/enums.h"
 
 namespace corank {
 namespace {
 
 absl::StatusOr<NullOrder> CheckNulls(v1::NullOrder nulls, absl::string_view field) {
-  switch (nulls) {
-    case v1::NULL_ORDER_UNSPECIFIED:
-    case v1::NULL_ORDER_LAST:
-      return NullOrder::kLast;
-    case v1::NULL_ORDER_FIRST:
-      return NullOrder::kFirst;
-    default:
-      return InvalidField(field, absl::StrCat("not a known order of nulls: ", nulls));
-  }
+  return CheckEnum<NullOrder>(nulls, field, "order of nulls",
+                              {{v1::NULL_ORDER_UNSPECIFIED, NullOrder::kLast},
+                               {v1::NULL_ORDER_LAST, NullOrder::kLast},
+                               {v1::NULL_ORDER_FIRST, NullOrder::kFirst}});
 }
 
 absl::StatusOr<NanOrder> CheckNans(v1::NanOrder nans, absl::string_view field) {
-  switch (nans) {
-    case v1::NAN_ORDER_UNSPECIFIED:
-    case v1::NAN_ORDER_GREATEST:
-      return NanOrder::kGreatest;
-    case v1::NAN_ORDER_BESIDE_NULLS:
-      return NanOrder::kBesideNulls;
-    case v1::NAN_ORDER_AS_NULLS:
-      return NanOrder::kAsNulls;
-    default:
-      return InvalidField(field, absl::StrCat("not a known order of NaNs: ", nans));
-  }
+  return CheckEnum<NanOrder>(nans, field, "order of NaNs",
+                             {{v1::NAN_ORDER_UNSPECIFIED, NanOrder::kGreatest},
+                              {v1::NAN_ORDER_GREATEST, NanOrder::kGreatest},
+                              {v1::NAN_ORDER_BESIDE_NULLS, NanOrder::kBesideNulls},
+                              {v1::NAN_ORDER_AS_NULLS, NanOrder::kAsNulls}});
 }
 
 absl::StatusOr<InputColumn> CheckColumn(const v1::KeyColumn& message, const std::string& path, Places& places) {

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
-#include "server/plan/parse/order.h"
+#include "server/plan/parse/enums.h"
 #include "server/plan/parse/validate.h"
 
 namespace corank {
@@ -14,20 +14,13 @@ namespace {
 constexpr Field kLeft{"left"}, kRight{"right"}, kLeftValues{"left_values"}, kRightValues{"right_values"};
 
 absl::StatusOr<SetOperation> CheckOperation(v1::SetOperation operation) {
-  switch (operation) {
-    case v1::SET_OPERATION_UNSPECIFIED:
-      return InvalidField("operation", "required: union, intersection, difference or symmetric difference");
-    case v1::SET_OPERATION_UNION:
-      return SetOperation::kUnion;
-    case v1::SET_OPERATION_INTERSECTION:
-      return SetOperation::kIntersection;
-    case v1::SET_OPERATION_DIFFERENCE:
-      return SetOperation::kDifference;
-    case v1::SET_OPERATION_SYMMETRIC_DIFFERENCE:
-      return SetOperation::kSymmetricDifference;
-    default:
-      return InvalidField("operation", absl::StrCat("not a known set operation: ", operation));
+  if (operation == v1::SET_OPERATION_UNSPECIFIED) {
+    return InvalidField("operation", "required: union, intersection, difference or symmetric difference");
   }
+  if (!v1::SetOperation_IsValid(operation)) {
+    return InvalidField("operation", absl::StrCat("not a known set operation: ", operation));
+  }
+  return static_cast<SetOperation>(operation);  // they have the same numbers
 }
 
 absl::Status CheckValues(const v1::CombineSetsRequest& request, CombineSetsOperation::Spec& spec, Places& places) {
@@ -76,16 +69,11 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::CombineSetsRequest
   }
   CORANK_RETURN_IF_ERROR(CheckValues(request, spec, places));
   spec.count_only = request.count_only();
-  CORANK_RETURN_IF_ERROR(PlaceResults({{&request.keys_destination(),
-                                        {"keys_destination"},
-                                        spec.count_only ? 0 : spec.left.element_bytes,
-                                        &spec.keys_target},
-                                       {&request.values_destination(),
-                                        {"values_destination"},
-                                        spec.left_values ? spec.left_values->element_bytes : 0,
-                                        &spec.values_target}},
-                                      MostResults(spec.operation, spec.left.count, spec.right.count), limits, places,
-                                      kLeft));
+  const int64_t key_bytes = spec.count_only ? 0 : spec.left.element_bytes;
+  CORANK_RETURN_IF_ERROR(PlaceResults(
+      {{&request.keys_destination(), {"keys_destination"}, key_bytes, &spec.keys_target},
+       {&request.values_destination(), {"values_destination"}, BytesOf(spec.left_values), &spec.values_target}},
+      MostResults(spec.operation, spec.left.count, spec.right.count), limits, places, kLeft));
   CORANK_RETURN_IF_ERROR(
       PlaceResults({{&request.count_destination(), {"count_destination"}, spec.count_only ? 8 : 0, &spec.count_target}},
                    1, limits, places, {"count_only"}));

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
-#include "server/plan/parse/order.h"
+#include "server/plan/parse/enums.h"
 #include "server/plan/parse/validate.h"
 
 namespace corank {
@@ -34,41 +34,26 @@ absl::Status CheckInput(const v1::GroupRequest& request, GroupOperation::Spec& s
   }
 }
 
-// The member of the spec for an output; null: there is no such output.
-GroupOperation::Wanted* Member(v1::GroupOutput output, GroupOperation::Spec& spec) {
+// Whether an output is wanted; null: there is no such output.
+bool* MarkOf(v1::GroupOutput output, GroupOperation::Spec& spec) {
   switch (output) {
     case v1::GROUP_OUTPUT_KEYS:
-      return &spec.keys_out;
+      return &spec.keys_out.is_wanted;
     case v1::GROUP_OUTPUT_COUNTS:
-      return &spec.counts;
+      return &spec.counts.is_wanted;
     case v1::GROUP_OUTPUT_FIRSTS:
-      return &spec.firsts;
+      return &spec.firsts.is_wanted;
     case v1::GROUP_OUTPUT_SUMS:
-      return &spec.sums;
+      return &spec.sums.is_wanted;
     case v1::GROUP_OUTPUT_MINIMA:
-      return &spec.minima;
+      return &spec.minima.is_wanted;
     case v1::GROUP_OUTPUT_MAXIMA:
-      return &spec.maxima;
+      return &spec.maxima.is_wanted;
     case v1::GROUP_OUTPUT_VALUE_COUNTS:
-      return &spec.value_counts;
+      return &spec.value_counts.is_wanted;
     default:
       return nullptr;
   }
-}
-
-absl::Status CheckOutputs(const v1::GroupRequest& request, GroupOperation::Spec& spec) {
-  if (request.outputs_size() == 0) spec.keys_out.is_wanted = spec.counts.is_wanted = true;
-  for (int i = 0; i < request.outputs_size(); ++i) {
-    const Field field{"outputs", i};
-    GroupOperation::Wanted* const wanted = Member(request.outputs(i), spec);
-    if (wanted == nullptr) return InvalidField(field.Path(), absl::StrCat("not a known output: ", request.outputs(i)));
-    if (wanted->is_wanted) {
-      return InvalidField(field.Path(),
-                          absl::StrCat(v1::GroupOutput_Name(request.outputs(i)), " is already among the outputs"));
-    }
-    wanted->is_wanted = true;
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -78,7 +63,9 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GroupRequest& requ
   GroupOperation::Spec spec;
   CORANK_ASSIGN_OR_RETURN(spec.keys, CheckArray(request.has_keys(), request.keys(), kKeys, ArrayUse::kKeys, places));
   CORANK_RETURN_IF_ERROR(CheckInput(request, spec));
-  CORANK_RETURN_IF_ERROR(CheckOutputs(request, spec));
+  if (request.outputs_size() == 0) spec.keys_out.is_wanted = spec.counts.is_wanted = true;
+  CORANK_RETURN_IF_ERROR(MarkOutputs<v1::GroupOutput>(
+      request.outputs(), v1::GroupOutput_Name<int>, [&spec](v1::GroupOutput output) { return MarkOf(output, spec); }));
   const bool reduces =
       spec.sums.is_wanted || spec.minima.is_wanted || spec.maxima.is_wanted || spec.value_counts.is_wanted;
   if (reduces && !request.has_values()) {
@@ -103,24 +90,19 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GroupRequest& requ
   const auto bytes = [](const GroupOperation::Wanted& wanted, int64_t element_bytes) {
     return wanted.is_wanted ? element_bytes : 0;
   };
-  const int64_t value_bytes = spec.values ? spec.values->element_bytes : 0;
+  const int64_t key_bytes = bytes(spec.keys_out, spec.keys.element_bytes);
+  const int64_t first_bytes = bytes(spec.firsts, IndexBytes(spec.keys.count - 1));
+  const int64_t minimum_bytes = bytes(spec.minima, BytesOf(spec.values));
+  const int64_t maximum_bytes = bytes(spec.maxima, BytesOf(spec.values));
+  const int64_t number_bytes = bytes(spec.value_counts, 8);
   CORANK_RETURN_IF_ERROR(PlaceResults(
-      {{&request.keys_destination(),
-        {"keys_destination"},
-        bytes(spec.keys_out, spec.keys.element_bytes),
-        &spec.keys_out.target},
+      {{&request.keys_destination(), {"keys_destination"}, key_bytes, &spec.keys_out.target},
        {&request.counts_destination(), {"counts_destination"}, bytes(spec.counts, 8), &spec.counts.target},
-       {&request.firsts_destination(),
-        {"firsts_destination"},
-        bytes(spec.firsts, IndexBytes(spec.keys.count - 1)),
-        &spec.firsts.target},
+       {&request.firsts_destination(), {"firsts_destination"}, first_bytes, &spec.firsts.target},
        {&request.sums_destination(), {"sums_destination"}, bytes(spec.sums, 8), &spec.sums.target},
-       {&request.minima_destination(), {"minima_destination"}, bytes(spec.minima, value_bytes), &spec.minima.target},
-       {&request.maxima_destination(), {"maxima_destination"}, bytes(spec.maxima, value_bytes), &spec.maxima.target},
-       {&request.value_counts_destination(),
-        {"value_counts_destination"},
-        bytes(spec.value_counts, 8),
-        &spec.value_counts.target}},
+       {&request.minima_destination(), {"minima_destination"}, minimum_bytes, &spec.minima.target},
+       {&request.maxima_destination(), {"maxima_destination"}, maximum_bytes, &spec.maxima.target},
+       {&request.value_counts_destination(), {"value_counts_destination"}, number_bytes, &spec.value_counts.target}},
       spec.keys.count, limits, places, kKeys));
   return std::make_unique<GroupOperation>(std::move(spec));
 }

@@ -14,24 +14,11 @@ namespace {
 constexpr Field kLeftKeys{"left"}, kRightKeys{"right"}, kMaxRows{"max_rows"};
 
 absl::StatusOr<JoinKind> CheckJoinKind(v1::JoinKind kind) {
-  switch (kind) {
-    case v1::JOIN_KIND_UNSPECIFIED:
-      return InvalidField("kind", "required: inner, left, right, full, semi or anti");
-    case v1::JOIN_KIND_INNER:
-      return JoinKind::kInner;
-    case v1::JOIN_KIND_LEFT:
-      return JoinKind::kLeft;
-    case v1::JOIN_KIND_RIGHT:
-      return JoinKind::kRight;
-    case v1::JOIN_KIND_FULL:
-      return JoinKind::kFull;
-    case v1::JOIN_KIND_SEMI:
-      return JoinKind::kSemi;
-    case v1::JOIN_KIND_ANTI:
-      return JoinKind::kAnti;
-    default:
-      return InvalidField("kind", absl::StrCat("not a known kind of join: ", kind));
+  if (kind == v1::JOIN_KIND_UNSPECIFIED) {
+    return InvalidField("kind", "required: inner, left, right, full, semi or anti");
   }
+  if (!v1::JoinKind_IsValid(kind)) return InvalidField("kind", absl::StrCat("not a known kind of join: ", kind));
+  return static_cast<JoinKind>(kind);  // they have the same numbers
 }
 
 // The rows of the result to plan for.
@@ -63,12 +50,10 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::JoinRequest& reque
   spec.count_only = request.count_only();
   CORANK_ASSIGN_OR_RETURN(spec.max_rows, CheckMaxRows(request, spec));
   const int row_bytes = spec.count_only ? 0 : JoinIndexBytes(spec.left.count, spec.right.count);
+  const int right_bytes = IsLeftOnly(spec.kind) ? 0 : row_bytes;
   CORANK_RETURN_IF_ERROR(
       PlaceResults({{&request.left_rows_destination(), {"left_rows_destination"}, row_bytes, &spec.left_target},
-                    {&request.right_rows_destination(),
-                     {"right_rows_destination"},
-                     IsLeftOnly(spec.kind) ? 0 : row_bytes,
-                     &spec.right_target}},
+                    {&request.right_rows_destination(), {"right_rows_destination"}, right_bytes, &spec.right_target}},
                    spec.max_rows, limits, places, request.has_max_rows() ? kMaxRows : kLeftKeys));
   CORANK_RETURN_IF_ERROR(
       PlaceResults({{&request.count_destination(), {"count_destination"}, spec.count_only ? 8 : 0, &spec.count_target}},

@@ -6,7 +6,7 @@
 #include "proto/wire_enums.h"
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
-#include "server/plan/parse/order.h"
+#include "server/plan/parse/enums.h"
 #include "server/plan/parse/validate.h"
 
 namespace corank {
@@ -52,12 +52,10 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::MergeRequest& requ
   CORANK_ASSIGN_OR_RETURN(spec.order, CheckOrder(request.order()));
   CORANK_ASSIGN_OR_RETURN(spec.algorithm, CheckAlgorithm(request.algorithm()));
   spec.check_sorted = !request.assume_sorted();
+  const int64_t value_bytes = spec.values.empty() ? 0 : spec.values[0].element_bytes;
   CORANK_RETURN_IF_ERROR(
       PlaceResults({{&request.keys_destination(), {"keys_destination"}, spec.keys[0].element_bytes, &spec.keys_target},
-                    {&request.values_destination(),
-                     {"values_destination"},
-                     spec.values.empty() ? 0 : spec.values[0].element_bytes,
-                     &spec.values_target}},
+                    {&request.values_destination(), {"values_destination"}, value_bytes, &spec.values_target}},
                    total, limits, places, {"keys"}));
   return std::make_unique<MergeOperation>(std::move(spec));
 }

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
+#include "server/plan/parse/enums.h"
 #include "server/plan/parse/validate.h"
 
 namespace corank {
@@ -16,17 +17,11 @@ absl::StatusOr<TaskPriority> ValidateOptions(const v1::RequestOptions& options) 
   if (!options.request_id().empty() && !IsValidRequestId(options.request_id())) {
     return InvalidField("options.request_id", "must be at most 128 printable ASCII characters");
   }
-  switch (options.priority()) {
-    case v1::PRIORITY_UNSPECIFIED:
-    case v1::PRIORITY_NORMAL:
-      return TaskPriority::kNormal;
-    case v1::PRIORITY_LOW:
-      return TaskPriority::kLow;
-    case v1::PRIORITY_HIGH:
-      return TaskPriority::kHigh;
-    default:
-      return InvalidField("options.priority", absl::StrCat("not a known priority: ", options.priority()));
-  }
+  return CheckEnum<TaskPriority>(options.priority(), "options.priority", "priority",
+                                 {{v1::PRIORITY_UNSPECIFIED, TaskPriority::kNormal},
+                                  {v1::PRIORITY_NORMAL, TaskPriority::kNormal},
+                                  {v1::PRIORITY_LOW, TaskPriority::kLow},
+                                  {v1::PRIORITY_HIGH, TaskPriority::kHigh}});
 }
 
 absl::Status ValidateMessageBytes(int64_t bytes, const Limits& limits) {

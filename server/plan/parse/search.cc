@@ -9,7 +9,7 @@
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
 #include "server/plan/parse/columns.h"
-#include "server/plan/parse/order.h"
+#include "server/plan/parse/enums.h"
 #include "server/plan/parse/validate.h"
 
 namespace corank {
@@ -19,15 +19,10 @@ constexpr absl::string_view kHaystackColumns = "haystack_columns";
 constexpr absl::string_view kNeedleColumns = "needle_columns";
 
 absl::StatusOr<SearchBound> CheckBound(v1::SearchBound bound) {
-  switch (bound) {
-    case v1::SEARCH_BOUND_UNSPECIFIED:
-    case v1::SEARCH_BOUND_LOWER:
-      return SearchBound::kLower;
-    case v1::SEARCH_BOUND_UPPER:
-      return SearchBound::kUpper;
-    default:
-      return InvalidField("bound", absl::StrCat("not a known bound: ", bound));
-  }
+  return CheckEnum<SearchBound>(bound, "bound", "bound",
+                                {{v1::SEARCH_BOUND_UNSPECIFIED, SearchBound::kLower},
+                                 {v1::SEARCH_BOUND_LOWER, SearchBound::kLower},
+                                 {v1::SEARCH_BOUND_UPPER, SearchBound::kUpper}});
 }
 
 absl::Status CheckNoDestinations(const KeyColumns& columns, absl::string_view name, Places& places) {

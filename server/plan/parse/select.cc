@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
+#include "server/plan/parse/enums.h"
 #include "server/plan/parse/validate.h"
 
 namespace corank {
@@ -64,31 +65,18 @@ absl::Status CheckPredicates(const v1::SelectRequest& request, SelectOperation::
   return InvalidField(kThreshold.Sub("count"), absl::StrCat("must be 1, not ", spec.predicate.count));
 }
 
-absl::Status CheckSelectOutputs(const v1::SelectRequest& request, SelectOperation::Spec& spec) {
-  if (request.outputs_size() == 0) spec.wants_elements = true;
-  for (int i = 0; i < request.outputs_size(); ++i) {
-    const Field field{"outputs", i};
-    bool* wanted = nullptr;
-    switch (request.outputs(i)) {
-      case v1::SELECT_OUTPUT_ELEMENTS:
-        wanted = &spec.wants_elements;
-        break;
-      case v1::SELECT_OUTPUT_INDICES:
-        wanted = &spec.wants_indices;
-        break;
-      case v1::SELECT_OUTPUT_COUNT:
-        wanted = &spec.wants_count;
-        break;
-      default:
-        return InvalidField(field.Path(), absl::StrCat("not a known output: ", request.outputs(i)));
-    }
-    if (*wanted) {
-      return InvalidField(field.Path(),
-                          absl::StrCat(v1::SelectOutput_Name(request.outputs(i)), " is already among the outputs"));
-    }
-    *wanted = true;
+// Whether an output is wanted; null: there is no such output.
+bool* MarkOf(v1::SelectOutput output, SelectOperation::Spec& spec) {
+  switch (output) {
+    case v1::SELECT_OUTPUT_ELEMENTS:
+      return &spec.wants_elements;
+    case v1::SELECT_OUTPUT_INDICES:
+      return &spec.wants_indices;
+    case v1::SELECT_OUTPUT_COUNT:
+      return &spec.wants_count;
+    default:
+      return nullptr;
   }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -103,22 +91,19 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SelectRequest& req
     CORANK_RETURN_IF_ERROR(CheckSameCount(*spec.values, kSelectedValues, spec.elements, kElements));
   }
   CORANK_RETURN_IF_ERROR(CheckPredicates(request, spec, places));
-  CORANK_RETURN_IF_ERROR(CheckSelectOutputs(request, spec));
+  if (request.outputs_size() == 0) spec.wants_elements = true;
+  CORANK_RETURN_IF_ERROR(
+      MarkOutputs<v1::SelectOutput>(request.outputs(), v1::SelectOutput_Name<int>,
+                                    [&spec](v1::SelectOutput output) { return MarkOf(output, spec); }));
   spec.negate = request.negate();
   spec.partition = request.partition();
-  CORANK_RETURN_IF_ERROR(PlaceResults({{&request.elements_destination(),
-                                        {"elements_destination"},
-                                        spec.wants_elements ? spec.elements.element_bytes : 0,
-                                        &spec.elements_target},
-                                       {&request.values_destination(),
-                                        {"values_destination"},
-                                        spec.values ? spec.values->element_bytes : 0,
-                                        &spec.values_target},
-                                       {&request.indices_destination(),
-                                        {"indices_destination"},
-                                        spec.wants_indices ? IndexBytes(spec.elements.count - 1) : 0,
-                                        &spec.indices_target}},
-                                      spec.elements.count, limits, places, kElements));
+  const int64_t element_bytes = spec.wants_elements ? spec.elements.element_bytes : 0;
+  const int64_t index_bytes = spec.wants_indices ? IndexBytes(spec.elements.count - 1) : 0;
+  CORANK_RETURN_IF_ERROR(
+      PlaceResults({{&request.elements_destination(), {"elements_destination"}, element_bytes, &spec.elements_target},
+                    {&request.values_destination(), {"values_destination"}, BytesOf(spec.values), &spec.values_target},
+                    {&request.indices_destination(), {"indices_destination"}, index_bytes, &spec.indices_target}},
+                   spec.elements.count, limits, places, kElements));
   CORANK_RETURN_IF_ERROR(PlaceResults(
       {{&request.count_destination(), {"count_destination"}, spec.wants_count ? 8 : 0, &spec.count_target}}, 1, limits,
       places, {"outputs"}));

@@ -6,7 +6,7 @@
 #include "proto/wire_enums.h"
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
-#include "server/plan/parse/order.h"
+#include "server/plan/parse/enums.h"
 #include "server/plan/parse/sort_parts.h"
 #include "server/plan/parse/validate.h"
 
@@ -22,19 +22,12 @@ absl::StatusOr<SortAlgorithm> CheckSortAlgorithm(v1::SortAlgorithm algorithm) {
 }
 
 absl::StatusOr<SortOutputs> CheckSortOutput(v1::SortOutput output) {
-  switch (output) {
-    case v1::SORT_OUTPUT_UNSPECIFIED:
-    case v1::SORT_OUTPUT_KEYS:
-      return SortOutputs{true, false};
-    case v1::SORT_OUTPUT_INDICES:
-      return SortOutputs{false, true};
-    case v1::SORT_OUTPUT_KEYS_AND_INDICES:
-      return SortOutputs{true, true};
-    case v1::SORT_OUTPUT_RANKS:
-      return SortOutputs{false, false, true};
-    default:
-      return InvalidField("output", absl::StrCat("not a known output: ", output));
-  }
+  return CheckEnum<SortOutputs>(output, "output", "output",
+                                {{v1::SORT_OUTPUT_UNSPECIFIED, {true, false, false}},
+                                 {v1::SORT_OUTPUT_KEYS, {true, false, false}},
+                                 {v1::SORT_OUTPUT_INDICES, {false, true, false}},
+                                 {v1::SORT_OUTPUT_KEYS_AND_INDICES, {true, true, false}},
+                                 {v1::SORT_OUTPUT_RANKS, {false, false, true}}});
 }
 
 absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& request, const SortOutputs& outputs,
@@ -86,20 +79,14 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& reque
   CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
   const int64_t count = spec.limit >= 0 && spec.limit < spec.keys.count ? spec.limit : spec.keys.count;
   std::shared_ptr<ResultTarget> no_ranks;
-  CORANK_RETURN_IF_ERROR(PlaceResults({{&request.keys_destination(),
-                                        {"keys_destination"},
-                                        spec.want_keys ? spec.keys.element_bytes : 0,
-                                        &spec.keys_target},
-                                       {&request.values_destination(),
-                                        {"values_destination"},
-                                        spec.values ? spec.values->element_bytes : 0,
-                                        &spec.values_target},
-                                       {&request.indices_destination(),
-                                        {"indices_destination"},
-                                        spec.want_indices ? IndexBytes(spec.keys.count - 1) : 0,
-                                        &spec.indices_target},
-                                       {&request.ranks_destination(), {"ranks_destination"}, 0, &no_ranks}},
-                                      count, limits, places, kKeys));
+  const int64_t key_bytes = spec.want_keys ? spec.keys.element_bytes : 0;
+  const int64_t index_bytes = spec.want_indices ? IndexBytes(spec.keys.count - 1) : 0;
+  CORANK_RETURN_IF_ERROR(
+      PlaceResults({{&request.keys_destination(), {"keys_destination"}, key_bytes, &spec.keys_target},
+                    {&request.values_destination(), {"values_destination"}, BytesOf(spec.values), &spec.values_target},
+                    {&request.indices_destination(), {"indices_destination"}, index_bytes, &spec.indices_target},
+                    {&request.ranks_destination(), {"ranks_destination"}, 0, &no_ranks}},
+                   count, limits, places, kKeys));
   return std::make_unique<SortOperation>(std::move(spec));
 }
 
