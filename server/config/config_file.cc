@@ -1,13 +1,7 @@
 #include "server/config/config_file.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <cstddef>
-#include <cstring>
-#include <fstream>
 
-#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -15,8 +9,6 @@
 
 namespace corank {
 namespace {
-
-constexpr size_t kMaxBytes = size_t{1} << 20;
 
 absl::string_view Trim(absl::string_view text) { return absl::StripAsciiWhitespace(text); }
 
@@ -76,22 +68,6 @@ std::vector<ConfigLine> ParseConfig(absl::string_view text) {
     if (!line.empty() && line.front() != '#') lines.push_back(ReadLine(number, line));
   }
   return lines;
-}
-
-absl::StatusOr<std::string> ReadConfigFile(const std::string& path) {
-  struct stat info {};
-  if (stat(path.c_str(), &info) != 0) return absl::InvalidArgumentError(std::strerror(errno));
-  if (S_ISDIR(info.st_mode)) return absl::InvalidArgumentError("is a directory");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::InvalidArgumentError(std::strerror(errno));
-  std::string text;
-  char piece[4096];
-  while (file.read(piece, sizeof(piece)), file.gcount() > 0) {
-    text.append(piece, static_cast<size_t>(file.gcount()));
-    if (text.size() > kMaxBytes) return absl::InvalidArgumentError("is larger than 1 MiB");
-  }
-  if (file.bad()) return absl::InvalidArgumentError(std::strerror(errno));
-  return text;
 }
 
 }  // namespace corank

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace corank {
@@ -20,9 +19,6 @@ struct ConfigLine {
 /// The lines that are neither empty nor comments. A # at the start of a line or after a blank starts a comment. A value
 /// in double quotes may contain a # and start or end with blanks; a double quote inside it is written twice.
 std::vector<ConfigLine> ParseConfig(absl::string_view text);
-
-/// INVALID_ARGUMENT with the reason if the file is unreadable or larger than 1 MiB.
-absl::StatusOr<std::string> ReadConfigFile(const std::string& path);
 
 }  // namespace corank
 

@@ -21,6 +21,7 @@
 #include "server/config/config_file.h"
 #include "server/config/setting.h"
 #include "server/observe/utf8.h"
+#include "server/security/read_file.h"
 #include "spelling/nearest.h"
 
 namespace corank {
@@ -86,9 +87,9 @@ class Reader {
     }
   }
 
-  void ReadFile(const std::string& path) {
-    const absl::StatusOr<std::string> text = ReadConfigFile(path);
-    if (!text.ok()) return Fail(absl::StrCat("--config: ", Quoted(path), ": ", text.status().message()));
+  void ReadConfigFile(const std::string& path) {
+    const absl::StatusOr<std::string> text = ReadFile(path);
+    if (!text.ok()) return Fail(absl::StrCat("--config: ", text.status().message()));
     std::map<std::string, int> seen;
     for (const ConfigLine& line : ParseConfig(*text)) {
       const std::string place = absl::StrCat(path, ":", line.number);
@@ -297,7 +298,7 @@ absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& 
   const std::string path = ConfigPath(flags, environment);
   Reader reader;
   reader.ReadDefaults();
-  if (!path.empty()) reader.ReadFile(path);
+  if (!path.empty()) reader.ReadConfigFile(path);
   reader.ReadEnvironment(environment);
   reader.ReadArguments(flags);
   if (reader.errors().empty()) reader.ReadGroups(configuration);

@@ -1,6 +1,5 @@
 #include <chrono>
 #include <cstdint>
-#include <limits>
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
@@ -45,46 +44,27 @@ ABSL_FLAG(absl::Duration, max_connection_age_grace, absl::Minutes(10),
 namespace corank {
 namespace {
 
-absl::Status ReadTime(absl::string_view flag, absl::Duration value, absl::Duration least, absl::Duration most,
-                      std::chrono::milliseconds& into) {
-  CORANK_RETURN_IF_ERROR(CheckDuration(flag, value, least, most));
-  into = absl::ToChronoMilliseconds(value);
-  return absl::OkStatus();
-}
-
 absl::Status ReadConnections(Configuration& configuration) {
   ConnectionLimits& limits = configuration.server.connections;
   const int64_t request_bytes = configuration.server.limits.max_request_bytes;
-  limits.max_connections = absl::GetFlag(FLAGS_max_connections);
-  CORANK_RETURN_IF_ERROR(CheckRange("max-connections", limits.max_connections, 1, 1'000'000));
-  const int32_t max_streams = absl::GetFlag(FLAGS_max_streams);
-  CORANK_RETURN_IF_ERROR(CheckRange("max-streams", max_streams, 1, 1'000'000));
-  limits.max_streams = static_cast<uint32_t>(max_streams);
-  const int64_t max_header_bytes = absl::GetFlag(FLAGS_max_header_bytes);
-  CORANK_RETURN_IF_ERROR(CheckRange("max-header-bytes", max_header_bytes, 1024, 1 << 20));
-  limits.max_header_bytes = static_cast<size_t>(max_header_bytes);
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_max_connections, limits.max_connections, 1, 1'000'000));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_max_streams, limits.max_streams, 1, 1'000'000));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_max_header_bytes, limits.max_header_bytes, 1024, 1 << 20));
   limits.max_buffered_bytes = absl::GetFlag(FLAGS_max_buffered_bytes);
   if (limits.max_buffered_bytes != 0) {
-    CORANK_RETURN_IF_ERROR(CheckRange("max-buffered-bytes", limits.max_buffered_bytes, 4 * request_bytes,
-                                      std::numeric_limits<int64_t>::max()));
+    CORANK_RETURN_IF_ERROR(Take(FLAGS_max_buffered_bytes, limits.max_buffered_bytes, 4 * request_bytes));
   }
-  constexpr absl::Duration kLeast = absl::Milliseconds(100);
-  CORANK_RETURN_IF_ERROR(ReadTime("handshake-timeout", absl::GetFlag(FLAGS_handshake_timeout), kLeast,
-                                  absl::Minutes(10), limits.handshake_timeout));
-  CORANK_RETURN_IF_ERROR(ReadTime("min-ping-interval", absl::GetFlag(FLAGS_min_ping_interval), absl::ZeroDuration(),
-                                  absl::Hours(1), limits.min_ping_interval));
-  CORANK_RETURN_IF_ERROR(ReadTime("keepalive-interval", absl::GetFlag(FLAGS_keepalive_interval), kLeast,
-                                  absl::Hours(24), limits.keepalive_interval));
-  CORANK_RETURN_IF_ERROR(ReadTime("keepalive-timeout", absl::GetFlag(FLAGS_keepalive_timeout), kLeast, absl::Hours(1),
-                                  limits.keepalive_timeout));
-  CORANK_RETURN_IF_ERROR(ReadTime("connection-idle-timeout", absl::GetFlag(FLAGS_connection_idle_timeout),
-                                  absl::Seconds(1), absl::Hours(24), limits.max_idle));
+  constexpr absl::Duration kLeast = absl::Milliseconds(100), kSecond = absl::Seconds(1), kHour = absl::Hours(1);
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_handshake_timeout, limits.handshake_timeout, kLeast, absl::Minutes(10)));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_min_ping_interval, limits.min_ping_interval, absl::ZeroDuration(), kHour));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_keepalive_interval, limits.keepalive_interval, kLeast));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_keepalive_timeout, limits.keepalive_timeout, kLeast, kHour));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_connection_idle_timeout, limits.max_idle, kSecond));
   limits.max_age = std::chrono::milliseconds(0);
-  if (const absl::Duration age = absl::GetFlag(FLAGS_max_connection_age); age != absl::ZeroDuration()) {
-    CORANK_RETURN_IF_ERROR(ReadTime("max-connection-age", age, absl::Seconds(1), absl::Hours(24), limits.max_age));
+  if (absl::GetFlag(FLAGS_max_connection_age) != absl::ZeroDuration()) {
+    CORANK_RETURN_IF_ERROR(Take(FLAGS_max_connection_age, limits.max_age, kSecond));
   }
-  return ReadTime("max-connection-age-grace", absl::GetFlag(FLAGS_max_connection_age_grace), absl::Seconds(1),
-                  absl::Hours(24), limits.age_grace);
+  return Take(FLAGS_max_connection_age_grace, limits.age_grace, kSecond);
 }
 
 }  // namespace

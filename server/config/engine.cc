@@ -81,25 +81,17 @@ absl::Status ReadEngine(Configuration& configuration) {
   if (configuration.engine.choice == EngineChoice::kCpu && !configuration.engine.devices.empty()) {
     configuration.warnings.emplace_back("--devices: --engine=cpu uses no GPU, and this sets nothing");
   }
-  configuration.engine.cpu_threads = absl::GetFlag(FLAGS_cpu_threads);
-  CORANK_RETURN_IF_ERROR(CheckRange("cpu-threads", configuration.engine.cpu_threads, 0, 4096));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_cpu_threads, configuration.engine.cpu_threads, 0, 4096));
   Server::Options& server = configuration.server;
-  server.devices_per_request = absl::GetFlag(FLAGS_devices_per_request);
-  CORANK_RETURN_IF_ERROR(CheckRange("devices-per-request", server.devices_per_request, 0, DeviceSet::kMaxDevices));
-  server.lanes = absl::GetFlag(FLAGS_lanes);
-  CORANK_RETURN_IF_ERROR(CheckRange("lanes", server.lanes, 1, 256));
-  server.long_lanes = absl::GetFlag(FLAGS_long_lanes);
-  CORANK_RETURN_IF_ERROR(CheckRange("long-lanes", server.long_lanes, 1, 256));
-  server.spare_lanes = absl::GetFlag(FLAGS_spare_lanes);
-  CORANK_RETURN_IF_ERROR(CheckRange("spare-lanes", server.spare_lanes, 0, 1024));
-  server.small_lanes = absl::GetFlag(FLAGS_small_lanes);
-  CORANK_RETURN_IF_ERROR(CheckRange("small-lanes", server.small_lanes, 0, 256));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_devices_per_request, server.devices_per_request, 0, DeviceSet::kMaxDevices));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_lanes, server.lanes, 1, 256));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_long_lanes, server.long_lanes, 1, 256));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_spare_lanes, server.spare_lanes, 0, 1024));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_small_lanes, server.small_lanes, 0, 256));
   server.canary.interval = absl::GetFlag(FLAGS_canary_interval);
   CORANK_RETURN_IF_ERROR(CheckCanaryInterval(server.canary.interval));
-  server.canary.timeout = absl::GetFlag(FLAGS_canary_timeout);
-  CORANK_RETURN_IF_ERROR(CheckDuration("canary-timeout", server.canary.timeout, absl::Milliseconds(100)));
-  server.canary.hang_timeout = absl::GetFlag(FLAGS_hang_timeout);
-  return CheckDuration("hang-timeout", server.canary.hang_timeout, absl::ZeroDuration());
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_canary_timeout, server.canary.timeout, absl::Milliseconds(100)));
+  return Take(FLAGS_hang_timeout, server.canary.hang_timeout, absl::ZeroDuration());
 }
 
 }  // namespace

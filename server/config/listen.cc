@@ -41,10 +41,9 @@ absl::Status ReadListen(Configuration& configuration) {
   if (!server.metrics_listen.empty()) CORANK_RETURN_IF_ERROR(CheckAddress("metrics-listen", server.metrics_listen));
   if (!server.health_listen.empty()) CORANK_RETURN_IF_ERROR(CheckAddress("health-listen", server.health_listen));
   server.kserve = absl::GetFlag(FLAGS_kserve);
-  server.limits.max_request_bytes = absl::GetFlag(FLAGS_max_request_bytes);
-  server.limits.max_response_bytes = server.limits.max_request_bytes;
-  return CheckRange("max-request-bytes", server.limits.max_request_bytes, 1024,
-                    std::numeric_limits<int32_t>::max());  // Protobuf's own limit
+  server.limits.max_response_bytes = absl::GetFlag(FLAGS_max_request_bytes);
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();  // Protobuf's own limit
+  return Take(FLAGS_max_request_bytes, server.limits.max_request_bytes, 1024, kMost);
 }
 
 }  // namespace

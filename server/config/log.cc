@@ -29,9 +29,7 @@ absl::Status ReadLog(Configuration& configuration) {
   }
   const bool is_text = format == "text" || (format == "auto" && isatty(STDERR_FILENO) != 0);
   configuration.log_format = is_text ? LogFormat::kText : LogFormat::kJson;
-  CORANK_RETURN_IF_ERROR(CheckDuration("slow-request", absl::GetFlag(FLAGS_slow_request), absl::ZeroDuration()));
-  configuration.server.slow_request = absl::ToChronoNanoseconds(absl::GetFlag(FLAGS_slow_request));
-  return absl::OkStatus();
+  return Take(FLAGS_slow_request, configuration.server.slow_request, absl::ZeroDuration());
 }
 
 }  // namespace

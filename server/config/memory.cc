@@ -71,19 +71,14 @@ absl::Status ReadMemory(Configuration& configuration) {
   if (server.regions.cuda_ipc && configuration.engine.choice == EngineChoice::kCpu) {
     configuration.warnings.emplace_back("--cuda-ipc: --engine=cpu has no GPU memory, and nobody can register any");
   }
-  CORANK_RETURN_IF_ERROR(CheckDuration("region-expiry", absl::GetFlag(FLAGS_region_expiry), absl::Seconds(1)));
-  server.regions.expiry = absl::ToChronoNanoseconds(absl::GetFlag(FLAGS_region_expiry));
-  server.arrays.max_bytes = absl::GetFlag(FLAGS_kept_bytes);
-  CORANK_RETURN_IF_ERROR(CheckRange("kept-bytes", server.arrays.max_bytes, 0, std::numeric_limits<int64_t>::max()));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_region_expiry, server.regions.expiry, absl::Seconds(1)));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_kept_bytes, server.arrays.max_bytes, 0));
   server.arrays.quota_bytes = absl::GetFlag(FLAGS_kept_quota_bytes);
   if (server.arrays.quota_bytes > 0 && server.arrays.max_bytes == 0) {
     return BadValue("kept-quota-bytes", "there are no kept arrays without --kept-bytes");
   }
-  CORANK_RETURN_IF_ERROR(
-      CheckRange("kept-quota-bytes", server.arrays.quota_bytes, 0, MostKept(server.arrays.max_bytes)));
-  CORANK_RETURN_IF_ERROR(CheckDuration("kept-expiry", absl::GetFlag(FLAGS_kept_expiry), absl::Seconds(1)));
-  server.arrays.default_expiry = absl::ToChronoSeconds(absl::GetFlag(FLAGS_kept_expiry));
-  return absl::OkStatus();
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_kept_quota_bytes, server.arrays.quota_bytes, 0, MostKept(server.arrays.max_bytes)));
+  return Take(FLAGS_kept_expiry, server.arrays.default_expiry, absl::Seconds(1));
 }
 
 }  // namespace

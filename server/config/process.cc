@@ -16,10 +16,8 @@ namespace corank {
 namespace {
 
 absl::Status ReadProcess(Configuration& configuration) {
-  configuration.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
-  CORANK_RETURN_IF_ERROR(CheckDuration("drain-timeout", configuration.drain_timeout, absl::ZeroDuration()));
   configuration.ports_file = absl::GetFlag(FLAGS_ports_file);
-  return absl::OkStatus();
+  return Take(FLAGS_drain_timeout, configuration.drain_timeout, absl::ZeroDuration());
 }
 
 }  // namespace

@@ -46,6 +46,8 @@ ABSL_FLAG(corank::ByteCount, device_budget_bytes, 0,
 namespace corank {
 namespace {
 
+constexpr int64_t kMostRequests = std::numeric_limits<int32_t>::max();
+
 absl::Status ReadWeights(FairLine::Weights& weights) {
   for (const std::string& entry : absl::GetFlag(FLAGS_tenant_weights)) {
     const std::pair<std::string, std::string> parts = absl::StrSplit(entry, absl::MaxSplits('=', 1));
@@ -64,9 +66,7 @@ absl::Status ReadWeights(FairLine::Weights& weights) {
 absl::Status ReadShares(Server::Options& server) {
   Scheduler::Options& queue = server.queue;
   CORANK_RETURN_IF_ERROR(ReadWeights(queue.weights));
-  queue.tenant_max_requests = absl::GetFlag(FLAGS_tenant_max_queued_requests);
-  CORANK_RETURN_IF_ERROR(
-      CheckRange("tenant-max-queued-requests", queue.tenant_max_requests, 0, std::numeric_limits<int32_t>::max()));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_tenant_max_queued_requests, queue.tenant_max_requests, 0, kMostRequests));
   queue.tenant_max_bytes = absl::GetFlag(FLAGS_tenant_max_queued_bytes);
   if (queue.tenant_max_bytes != 0 && queue.tenant_max_bytes < server.limits.max_request_bytes) {
     return BadValue(
@@ -77,22 +77,18 @@ absl::Status ReadShares(Server::Options& server) {
 }
 
 absl::Status ReadBatches(Server::Options& server) {
-  const int32_t delay_us = absl::GetFlag(FLAGS_batch_delay_us);
-  CORANK_RETURN_IF_ERROR(CheckRange("batch-delay-us", delay_us, 0, 1'000'000));
+  int64_t delay_us = 0;
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_batch_delay_us, delay_us, 0, 1'000'000));
   server.queue.batch_delay = absl::Microseconds(delay_us);
-  server.queue.batch_bytes = absl::GetFlag(FLAGS_batch_bytes);
-  CORANK_RETURN_IF_ERROR(CheckRange("batch-bytes", server.queue.batch_bytes, 0, int64_t{1} << 30));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_batch_bytes, server.queue.batch_bytes, 0, int64_t{1} << 30));
   server.device_budget_bytes = absl::GetFlag(FLAGS_device_budget_bytes);
   if (server.device_budget_bytes == 0) return absl::OkStatus();
-  return CheckRange("device-budget-bytes", server.device_budget_bytes, int64_t{1} << 20,
-                    std::numeric_limits<int64_t>::max());
+  return Take(FLAGS_device_budget_bytes, server.device_budget_bytes, int64_t{1} << 20);
 }
 
 absl::Status ReadQueue(Configuration& configuration) {
   Server::Options& server = configuration.server;
-  server.queue.max_requests = absl::GetFlag(FLAGS_max_queued_requests);
-  CORANK_RETURN_IF_ERROR(
-      CheckRange("max-queued-requests", server.queue.max_requests, 1, std::numeric_limits<int32_t>::max()));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_max_queued_requests, server.queue.max_requests, 1, kMostRequests));
   server.queue.max_bytes = absl::GetFlag(FLAGS_max_queued_bytes);
   if (server.queue.max_bytes < server.limits.max_request_bytes) {
     return BadValue("max-queued-bytes", absl::StrCat(server.queue.max_bytes, " is less than --max-request-bytes, ",
@@ -101,10 +97,8 @@ absl::Status ReadQueue(Configuration& configuration) {
   CORANK_RETURN_IF_ERROR(ReadShares(server));
   CORANK_RETURN_IF_ERROR(ReadBatches(server));
   server.long_queue = server.queue;
-  server.queue.direct_bytes = absl::GetFlag(FLAGS_direct_bytes);
-  CORANK_RETURN_IF_ERROR(CheckRange("direct-bytes", server.queue.direct_bytes, 0, int64_t{1} << 20));
-  server.host_bytes = absl::GetFlag(FLAGS_host_bytes);
-  return CheckRange("host-bytes", server.host_bytes, 0, int64_t{1} << 20);
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_direct_bytes, server.queue.direct_bytes, 0, int64_t{1} << 20));
+  return Take(FLAGS_host_bytes, server.host_bytes, 0, int64_t{1} << 20);
 }
 
 }  // namespace

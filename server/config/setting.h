@@ -2,8 +2,11 @@
 #ifndef CORANK_SERVER_CONFIG_SETTING_H_
 #define CORANK_SERVER_CONFIG_SETTING_H_
 
+#include <chrono>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -58,8 +61,27 @@ Found FindSetting(absl::string_view name);
 // Checks for groups. INVALID_ARGUMENT with "--NAME: REASON".
 absl::Status BadValue(absl::string_view name, absl::string_view reason);
 absl::Status CheckRange(absl::string_view name, int64_t value, int64_t least, int64_t most);
-absl::Status CheckDuration(absl::string_view name, absl::Duration value, absl::Duration least,
-                           absl::Duration most = absl::Hours(24));
+absl::Status CheckDuration(absl::string_view name, absl::Duration value, absl::Duration least, absl::Duration most);
+
+/// Takes over a flag's value, which must be in `least` to `most`.
+template <typename T, typename Into>
+absl::Status Take(const absl::Flag<T>& flag, Into& into, int64_t least,
+                  int64_t most = std::numeric_limits<int64_t>::max()) {
+  const int64_t value = absl::GetFlag(flag);
+  into = static_cast<Into>(value);
+  return CheckRange(Shown(flag).Name(), value, least, most);
+}
+template <typename Into>
+absl::Status Take(const absl::Flag<absl::Duration>& flag, Into& into, absl::Duration least,
+                  absl::Duration most = absl::Hours(24)) {
+  const absl::Duration value = absl::GetFlag(flag);
+  if constexpr (std::is_same_v<Into, absl::Duration>) {
+    into = value;
+  } else {
+    into = std::chrono::duration_cast<Into>(absl::ToChronoNanoseconds(value));
+  }
+  return CheckDuration(Shown(flag).Name(), value, least, most);
+}
 
 }  // namespace corank
 

@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <limits>
 
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
@@ -29,12 +28,10 @@ namespace corank {
 namespace {
 
 absl::Status ReadStreams(Configuration& configuration) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   const Server::Options& server = configuration.server;
   StreamOptions& streams = configuration.server.streams;
-  streams.window_bytes = absl::GetFlag(FLAGS_stream_window_bytes);
   CORANK_RETURN_IF_ERROR(
-      CheckRange("stream-window-bytes", streams.window_bytes, int64_t{4} << 20, server.host_pool.max_bytes));
+      Take(FLAGS_stream_window_bytes, streams.window_bytes, int64_t{4} << 20, server.host_pool.max_bytes));
   const int64_t least = LeastStreamBytes(streams.window_bytes, server.limits.max_chunk_bytes);
   if (server.host_pool.max_bytes < least) {
     return BadValue("host-pool-bytes", absl::StrCat(server.host_pool.max_bytes, " is less than the ", least,
@@ -43,17 +40,15 @@ absl::Status ReadStreams(Configuration& configuration) {
   }
   streams.max_device_bytes = absl::GetFlag(FLAGS_max_device_bytes);
   if (streams.max_device_bytes != 0) {
-    CORANK_RETURN_IF_ERROR(CheckRange("max-device-bytes", streams.max_device_bytes, int64_t{1} << 20, kMost));
+    CORANK_RETURN_IF_ERROR(Take(FLAGS_max_device_bytes, streams.max_device_bytes, int64_t{1} << 20));
     if (server.device_budget_bytes != 0 && streams.max_device_bytes > server.device_budget_bytes) {
       return BadValue(
           "max-device-bytes",
           absl::StrCat(streams.max_device_bytes, " is more than --device-budget-bytes, ", server.device_budget_bytes));
     }
   }
-  streams.max_host_bytes = absl::GetFlag(FLAGS_max_stream_host_bytes);
-  CORANK_RETURN_IF_ERROR(CheckRange("max-stream-host-bytes", streams.max_host_bytes, 0, kMost));
-  streams.idle_timeout = absl::GetFlag(FLAGS_stream_idle_timeout);
-  return CheckDuration("stream-idle-timeout", streams.idle_timeout, absl::Seconds(1));
+  CORANK_RETURN_IF_ERROR(Take(FLAGS_max_stream_host_bytes, streams.max_host_bytes, 0));
+  return Take(FLAGS_stream_idle_timeout, streams.idle_timeout, absl::Seconds(1));
 }
 
 }  // namespace

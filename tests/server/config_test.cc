@@ -198,8 +198,8 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
       {"--max-qeued-bytes", "did you mean --max-queued-bytes?"},
       {"stray", "'stray' is not a flag"},
       {"--lanes", "--lanes needs a value"},
-      {"--config=/nowhere/corankd.conf", "--config: '/nowhere/corankd.conf': No such file or directory"},
-      {"--config=/", "is a directory"},
+      {"--config=/nowhere/corankd.conf", "--config: cannot read /nowhere/corankd.conf: No such file or directory"},
+      {"--config=/", "Is a directory"},
   };
   for (const auto& [argument, message] : bad) EXPECT_THAT(Error({argument}), HasSubstr(message)) << argument;
 }
@@ -257,7 +257,7 @@ TEST_F(ConfigTest, BadLinesOfTheFileAreRefusedWithTheirPlace) {
       {"lanes = 0", "--lanes: 0 is not in 1 to 256 (set by "},
       {std::string("l\0nes = 5", 9), ":1: there is no setting 'l\\x00nes'"},
       {"\xFF\xFE = 5", ":1: there is no setting '\\xff\\xfe'"},
-      {std::string((1 << 20) + 1, '#'), "is larger than 1 MiB"},
+      {std::string((16 << 20) + 1, '#'), "it has more than 16 MiB"},
   };
   for (const auto& [text, message] : bad) {
     EXPECT_THAT(Error({File(text)}), AllOf(HasSubstr(message), HasSubstr(path_))) << text.substr(0, 99);
