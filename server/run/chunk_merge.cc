@@ -50,9 +50,7 @@ int64_t ChunkMerger::DeviceBytes(const MergeOperation::Spec& merge, int64_t tile
   const RowShape shape = ShapeOf(merge);
   const auto runs = static_cast<int64_t>(merge.keys.size());
   if (!IsInCore(merge, memory) || runs > kMaxSplitInputs) return most;
-  SearchArgs check;
-  check.key_type = shape.key_type;
-  check.order = shape.order;
+  auto check = shape.ArgsOf<SearchArgs>();
   check.haystack_count = std::min(rows, tile_bytes / shape.row_bytes() + 1);
   check.needle_count = 1;
   return std::min(most, rows * shape.row_bytes() + kCheckStreams * engine.WorkspaceBytes(check) +
@@ -186,9 +184,7 @@ absl::Status ChunkMerger::CheckOrder(size_t index, int64_t end) {
     turns.WhenDone([&fault, first, report] {
       if (fault < 0 && report->fault != OperatorReport::Fault::kNone) fault = first + report->index;
     });
-    SearchArgs args;
-    args.key_type = shape_.key_type;
-    args.order = shape_.order;
+    auto args = shape_.ArgsOf<SearchArgs>();
     args.haystack = input.keys() + first * key_bytes;
     if (!in_core_) {
       CORANK_ASSIGN_OR_RETURN(void* const copy, stream->AllocateDevice(count * key_bytes));
@@ -261,9 +257,7 @@ absl::StatusOr<int64_t> ChunkMerger::Bound(const Input& input, SearchBound bound
   }
   EngineStream& stream = lane_->stream();
   CORANK_RETURN_IF_ERROR(stream.Begin());
-  SearchArgs args;
-  args.key_type = shape_.key_type;
-  args.order = shape_.order;
+  auto args = shape_.ArgsOf<SearchArgs>();
   args.bound = bound;
   args.haystack = input.keys() + input.sent * key_bytes;
   args.haystack_count = input.count - input.sent;

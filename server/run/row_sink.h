@@ -25,6 +25,14 @@ struct RowShape {
   int32_t value_bytes = 0;
 
   int64_t row_bytes() const { return int64_t{key_bytes} + value_bytes; }
+  /// Arguments of an operator with the type and the order of the keys.
+  template <typename Args>
+  Args ArgsOf() const {
+    Args args;
+    args.key_type = key_type;
+    args.order = order;
+    return args;
+  }
 };
 
 /// Takes the rows of a result in tiles: into memory, or as chunks of an answer.

@@ -29,9 +29,7 @@ absl::StatusOr<std::vector<int64_t>> CutRuns(Lane& lane, const RowShape& shape, 
   std::vector<MergeInput> inputs(ways);
   for (size_t i = 0; i < ways; ++i) inputs[i] = {runs[i].keys, nullptr, runs[i].count};
   std::vector<int64_t> splits(positions.size() * ways);
-  SplitArgs args;
-  args.key_type = shape.key_type;
-  args.order = shape.order;
+  auto args = shape.ArgsOf<SplitArgs>();
   args.inputs = inputs.data();
   args.input_count = static_cast<int32_t>(ways);
   args.positions = positions.data();
@@ -139,9 +137,7 @@ class TileMaker {
     }
     CORANK_ASSIGN_OR_RETURN(const ResultBuffer keys, Result(tile.keys, count * shape_.key_bytes, tile));
     CORANK_ASSIGN_OR_RETURN(const ResultBuffer values, Result(tile.values, count * shape_.value_bytes, tile));
-    MergeArgs args;
-    args.key_type = shape_.key_type;
-    args.order = shape_.order;
+    auto args = shape_.ArgsOf<MergeArgs>();
     args.inputs = inputs_.data();
     args.input_count = static_cast<int32_t>(inputs_.size());
     args.keys_out = keys.device;
@@ -219,9 +215,7 @@ int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, in
   const int64_t tile_rows = std::min(rows, std::max<int64_t>(1, tile_bytes / shape.row_bytes()));
   std::vector<MergeInput> inputs(static_cast<size_t>(std::min<int64_t>(runs, kMaxSplitInputs)));
   for (MergeInput& input : inputs) input.count = tile_rows / static_cast<int64_t>(inputs.size()) + 1;
-  MergeArgs args;
-  args.key_type = shape.key_type;
-  args.order = shape.order;
+  auto args = shape.ArgsOf<MergeArgs>();
   args.inputs = inputs.data();
   args.input_count = static_cast<int32_t>(inputs.size());
   args.value_bytes = shape.value_bytes;

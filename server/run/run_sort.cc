@@ -55,9 +55,7 @@ int64_t RunSorter::DeviceBytes(const SortOperation::Spec& sort, int64_t piece_by
   const int64_t piece_rows = PieceRows(row_bytes, count, 0, piece_bytes, memory);
   const int64_t pieces = (count + piece_rows - 1) / piece_rows;
   char any = 0;
-  SortArgs args;
-  args.key_type = shape.key_type;
-  args.order = shape.order;
+  auto args = shape.ArgsOf<SortArgs>();
   args.algorithm = sort.algorithm;
   args.count = piece_rows;
   args.limit = sort.limit;
@@ -285,9 +283,7 @@ absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std
 absl::Status RunSorter::SortUploaded(const Upload& upload) {
   const Piece& piece = *upload.piece;
   EngineStream& stream = *upload.stream;
-  SortArgs args;
-  args.key_type = shape_.key_type;
-  args.order = shape_.order;
+  auto args = shape_.ArgsOf<SortArgs>();
   args.algorithm = sort_.algorithm;
   args.count = piece.count;
   args.limit = sort_.limit;

@@ -68,9 +68,7 @@ int64_t SegmentSorter::DeviceBytes(const SortOperation::Spec& sort, int64_t piec
   most.rows = std::min(most.rows, sort.keys.count);
   char any = 0;
   int64_t offset = 0;
-  SortArgs args;
-  args.key_type = shape.key_type;
-  args.order = shape.order;
+  auto args = shape.ArgsOf<SortArgs>();
   args.algorithm = sort.algorithm;
   args.count = most.rows;
   args.keys_out = &any;
@@ -128,9 +126,7 @@ absl::Status SegmentSorter::SortTile(int64_t first, const std::vector<int64_t>& 
     Note(report->sort_algorithm);
     sink.Done(tile);
   });
-  SortArgs args;
-  args.key_type = shape_.key_type;
-  args.order = shape_.order;
+  auto args = shape_.ArgsOf<SortArgs>();
   args.algorithm = sort_.algorithm;
   args.count = rows;
   args.value_bytes = shape_.value_bytes;

@@ -56,9 +56,7 @@ int64_t ShardedMergeOperation::device_bytes(const Engine& engine) const {
 
 ShardedMerge::Options ShardedMergeOperation::MergeOptions() const {
   const RowShape shape = ShapeOf(spec_);
-  ShardedMerge::Options options;
-  options.key_type = shape.key_type;
-  options.order = shape.order;
+  auto options = shape.ArgsOf<ShardedMerge::Options>();
   options.algorithm = spec_.algorithm;
   options.value_bytes = shape.value_bytes;
   options.check_sorted = spec_.check_sorted;

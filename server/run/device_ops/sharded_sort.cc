@@ -36,9 +36,7 @@ int64_t ShardedSortOperation::device_bytes(const Engine& engine) const {
 }
 
 ShardedSort::Options ShardedSortOperation::SortOptions() const {
-  ShardedSort::Options options;
-  options.key_type = shape_.key_type;
-  options.order = shape_.order;
+  auto options = shape_.ArgsOf<ShardedSort::Options>();
   options.algorithm = spec_.algorithm;
   options.value_bytes = shape_.value_bytes;
   options.limit = spec_.limit;
