@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -26,6 +27,58 @@ struct FailingCalls {
     --left;
     return absl::OkStatus();
   }
+};
+
+/// Does on a CPU engine what it is asked to at the latest moment: in Finish. So nobody can read what has not finished.
+class LateStream final : public ForwardingStream {
+ public:
+  using ForwardingStream::ForwardingStream;
+  absl::Status Begin(Pace pace) override {
+    late_.clear();
+    return ForwardingStream::Begin(pace);
+  }
+  absl::Status Iota(void* d_out, int element_bytes, int64_t first, int64_t count) override {
+    return Later([=] { return ForwardingStream::Iota(d_out, element_bytes, first, count); });
+  }
+  absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
+    return Later([=] { return ForwardingStream::Copy(d_to, d_from, bytes); });
+  }
+  absl::Status CopyToDevice(void* d_to, const void* h_from, int64_t bytes) override {
+    return Later([=] { return ForwardingStream::CopyToDevice(d_to, h_from, bytes); });
+  }
+  absl::Status CopyToHost(void* h_to, const void* d_from, int64_t bytes) override {
+    return Later([=] { return ForwardingStream::CopyToHost(h_to, d_from, bytes); });
+  }
+  absl::Status Move(const MoveArgs& args, OperatorReport* report) override {
+    return Later([=] { return ForwardingStream::Move(args, report); });
+  }
+  absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override {
+    // The caller may release these after the return.
+    const std::vector<KeyColumn> columns(args.columns, args.columns + args.column_count);
+    std::vector<int64_t> offsets;
+    if (args.run_count > 0) offsets.assign(args.run_offsets, args.run_offsets + args.run_count + 1);
+    return Later([=] {
+      ColumnSortArgs late = args;
+      late.columns = columns.data();
+      if (args.run_count > 0) late.run_offsets = offsets.data();
+      return ForwardingStream::SortColumns(late, report);
+    });
+  }
+  absl::StatusOr<PhaseTimes> Finish() override {
+    for (const std::function<absl::Status()>& work : late_) {
+      if (absl::Status status = work(); !status.ok()) return status;
+    }
+    late_.clear();
+    return ForwardingStream::Finish();
+  }
+
+ private:
+  absl::Status Later(std::function<absl::Status()> work) {
+    late_.push_back(std::move(work));
+    return absl::OkStatus();
+  }
+
+  std::vector<std::function<absl::Status()>> late_;
 };
 
 class CountedStream final : public ForwardingStream {
@@ -88,8 +141,9 @@ class CountedStream final : public ForwardingStream {
 
 class CountedLane final : public Lane {
  public:
-  /// `engines`: of the devices; where there are fewer, one stands for several.
-  explicit CountedLane(std::vector<Engine*> engines) : engines_(std::move(engines)) {}
+  /// `engines`: of the devices; where there are fewer, one stands for several. `is_late`: with a LateStream in each.
+  explicit CountedLane(std::vector<Engine*> engines, bool is_late = false)
+      : engines_(std::move(engines)), is_late_(is_late) {}
   EngineStream& stream() override { return **StreamOn(0, 0); }
   Engine& engine() override { return *engines_[0]; }
   absl::StatusOr<EngineStream*> ExtraStream(int i) override { return StreamOn(0, i + 1); }
@@ -99,6 +153,7 @@ class CountedLane final : public Lane {
       absl::StatusOr<std::unique_ptr<EngineStream>> made =
           engines_[static_cast<size_t>(device) % engines_.size()]->CreateStream();
       if (!made.ok()) return made.status();
+      if (is_late_) made = std::make_unique<LateStream>(*std::move(made));
       stream = std::make_unique<CountedStream>(*std::move(made), device, &calls_);
     }
     return stream.get();
@@ -121,6 +176,7 @@ class CountedLane final : public Lane {
 
  private:
   const std::vector<Engine*> engines_;
+  const bool is_late_;
   FailingCalls calls_;
   std::map<std::pair<int, int>, std::unique_ptr<CountedStream>> streams_;
 };

@@ -136,12 +136,18 @@ class ShardedTables : public ::testing::Test {
   }
 
   void Check(const Case& test) {
+    CheckOn(test, /*is_late=*/false);
+    if (engines_.front()->info().kind == EngineKind::kCpu) CheckOn(test, /*is_late=*/true);
+  }
+
+  void CheckOn(const Case& test, bool is_late) {
     SCOPED_TRACE(::testing::Message() << "rows=" << test.columns.front().rows() << " devices=" << test.devices
-                                      << " tile_bytes=" << test.tile_bytes << " limit=" << test.limit);
+                                      << " tile_bytes=" << test.tile_bytes << " limit=" << test.limit
+                                      << " is_late=" << is_late);
     const Arrays arrays = Place(test);
     ASSERT_TRUE(ShardedColumnSortOperation::Takes(arrays.spec));
     ShardedColumnSortOperation sort(arrays.spec, Mask(test.devices), test.tile_bytes);
-    CountedLane lane(engines_);
+    CountedLane lane(engines_, is_late);
     corank::Outcome outcome;
     const absl::Status done = sort.Execute(lane, outcome);
     ASSERT_TRUE(done.ok()) << done;
@@ -289,8 +295,14 @@ TEST_F(ShardedTables, LeaveNothingInProgressWhateverFails) {
   }
 }
 
-// Unlike sorts of keys: a rank, an end or a cut of strings depends on other devices' rows.
-TEST_F(ShardedTables, DoWithoutStringsSegmentsRunsAndRanks) {
+// A result that stays on a device.
+class Kept final : public ResultTarget {
+ public:
+  absl::StatusOr<ResultBuffer> Allocate(EngineStream&, int64_t) override { return absl::InternalError("unused"); }
+  absl::Status Commit(v1::Array*) override { return absl::OkStatus(); }
+};
+
+TEST_F(ShardedTables, DoWithoutStringsSegmentsRunsRanksAndKeptArrays) {
   const Case test{{Numbers(KeyType::kInt16, Distribution::kUniform, 100)}};
   const auto takes = [&test](void (*change)(ColumnSortOperation::Spec&)) {
     Arrays arrays = Place(test);
@@ -305,6 +317,11 @@ TEST_F(ShardedTables, DoWithoutStringsSegmentsRunsAndRanks) {
   EXPECT_FALSE(takes([](auto& spec) { spec.columns.front().data.count = 0; }));
   EXPECT_FALSE(takes([](auto& spec) { spec.columns.front().data.on_device = true; }));
   EXPECT_FALSE(takes([](auto& spec) { spec.columns.front().validity.emplace().stream_input = 0; }));
+  EXPECT_FALSE(takes([](auto& spec) { spec.columns.front().data_target = std::make_shared<Kept>(); }));
+  EXPECT_FALSE(takes([](auto& spec) {
+    spec.want_indices = true;
+    spec.indices_target = std::make_shared<Kept>();
+  }));
   EXPECT_FALSE(takes([](auto& spec) {
     spec.columns.front().offsets.emplace().count = 101;
     spec.columns.front().offsets->element_bytes = 8;
