@@ -79,9 +79,7 @@ struct FuseKey {
 /// What decides whether it pays that several devices do some work together.
 struct Sharing {
   int64_t arrays = 0;  // of which each device takes a part; 0: one device must do the work
-  /// How many times as long as for a sort of keys it takes until devices that share the work have divided it, apart
-  /// from what each does with its part.
-  int64_t cost = 1;
+  int64_t cost = 1;    // the time that the host takes to divide the work, in that of a sort of keys
 };
 
 /// One operator with its validated inputs.

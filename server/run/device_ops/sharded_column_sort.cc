@@ -30,17 +30,21 @@ bool ShardedColumnSortOperation::Takes(const Spec& sort) {
   if (sort.segment_offsets || !sort.run_offsets.empty() || sort.want_ranks || sort.limit == 0 || sort.rows() == 0) {
     return false;
   }
-  if (std::any_of(sort.columns.begin(), sort.columns.end(), [](const auto& column) { return column.offsets; })) {
-    return false;
-  }
-  const std::vector<const Operand*> inputs = ArraysOf(sort);
-  const ColumnSortOperation whole(sort);
-  return std::all_of(inputs.begin(), inputs.end(), [](const Operand* input) { return IsOnHost(*input); }) &&
-         std::all_of(whole.results().begin(), whole.results().end(),
-                     [](const PendingResult& result) { return RowResult::CanHold(result.target); });
+  const auto takes = [&sort](const ColumnSortOperation::Column& column) {
+    return !column.offsets && IsOnHost(column.data) && (!column.validity || IsOnHost(*column.validity)) &&
+           (!sort.want_columns || (RowResult::CanHold(column.data_target) &&
+                                   (!column.validity || RowResult::CanHold(column.validity_target))));
+  };
+  return std::all_of(sort.columns.begin(), sort.columns.end(), takes) &&
+         (!sort.values || (IsOnHost(*sort.values) && RowResult::CanHold(sort.values_target))) &&
+         (!sort.want_indices || RowResult::CanHold(sort.indices_target));
 }
 
-int64_t ShardedColumnSortOperation::Arrays(const Spec& sort) { return static_cast<int64_t>(ArraysOf(sort).size()); }
+int64_t ShardedColumnSortOperation::Arrays(const Spec& sort) {
+  int64_t arrays = sort.values ? 1 : 0;
+  for (const ColumnSortOperation::Column& column : sort.columns) arrays += column.validity ? 2 : 1;
+  return arrays;
+}
 
 ShardedColumnSortOperation::ShardedColumnSortOperation(Spec sort, uint64_t devices, int64_t tile_bytes)
     : spec_(std::move(sort)),
