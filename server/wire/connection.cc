@@ -24,8 +24,6 @@ constexpr int kEntriesAtOnce = 64;
 constexpr size_t kLongRoom = size_t{64} << 10, kAfterLongRoom = size_t{16} << 10;
 constexpr size_t kTlsRecordBytes = 16 << 10;
 constexpr std::chrono::milliseconds kLookInterval = std::chrono::seconds(1);
-// From the last byte that the server sends to the end of the connection, unless the peer ends it.
-constexpr std::chrono::milliseconds kLingering = std::chrono::milliseconds(500);
 // Longest DATA frame of callers that send long messages: the longer, the more of it is read at a time.
 constexpr uint32_t kLongFrameBytes = 1 << 20;
 // An answer counts as unread once the server could send nothing of it for this long.
@@ -398,11 +396,19 @@ void Connection::EndCalls(const CallStatus& status) {
 
 void Connection::Linger() {
   if (std::exchange(is_lingering_, true)) return;
+  if (events_ != EPOLLIN) loop_.Change(fd_, events_ = EPOLLIN, this);
+  if (!is_draining_) return EndOutput();
+  // Peers end a connection that drains, once they need it no more. Envoy would drop the answers that it still holds for
+  // slow callers if the server ended it first.
+  loop_.At(loop_.now() + limits_.linger_timeout, [self = shared_from_this()] { self->EndOutput(); });
+}
+
+void Connection::EndOutput() {
+  if (fd_ < 0) return;
   // Closing a socket with input that was not read would take back what was sent.
   if (tls_ != nullptr) tls_->Shutdown();
   shutdown(fd_, SHUT_WR);
-  if (events_ != EPOLLIN) loop_.Change(fd_, events_ = EPOLLIN, this);
-  loop_.At(loop_.now() + kLingering, [self = shared_from_this()] { self->Close(); });
+  loop_.At(loop_.now() + limits_.linger_timeout, [self = shared_from_this()] { self->Close(); });
 }
 
 void Connection::Close(const CallStatus& reason) {

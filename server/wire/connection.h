@@ -45,6 +45,9 @@ struct ConnectionLimits {
   /// 0: no limit.
   std::chrono::milliseconds max_age = std::chrono::milliseconds(0);
   std::chrono::milliseconds age_grace = std::chrono::seconds(5);
+  /// From the last byte that the server sends to the end of the connection, unless the peer ends it; twice as long if
+  /// the connection was drained.
+  std::chrono::milliseconds linger_timeout = std::chrono::milliseconds(500);
   /// The connection drops an answer if the caller takes nothing of it for this long. While the handler of the call
   /// still runs, and may end the call with a reason, the connection waits twice as long.
   std::chrono::milliseconds write_timeout = std::chrono::seconds(30);
@@ -138,6 +141,7 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   ssize_t ReadSome(absl::Span<char>* room, absl::Span<char>* rest);
   // All is said: waits for the peer to say so too.
   void Linger();
+  void EndOutput();
   void CutOff(StreamCall* call, CallStatus reason);
   bool Feed(const char* data, size_t size);
   void Flush();

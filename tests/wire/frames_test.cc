@@ -403,6 +403,25 @@ TEST(FramesTest, DrainsConnections) {
   EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
 }
 
+// A proxy may still hold answers for slow callers.
+TEST(FramesTest, LeavesTheEndOfADrainedConnectionToThePeer) {
+  ConnectionLimits limits;
+  limits.linger_timeout = std::chrono::hours(1);
+  WireServer server(limits);
+  {
+    RawPeer peer(server.port());
+    Ask(peer, 1, "abc");
+    EXPECT_EQ(ValueOf(peer.ReadCall(1), "grpc-status"), "0");
+    server.server().Drain();
+    EXPECT_EQ(peer.ReadGoaway(), NGHTTP2_NO_ERROR) << "the notice";
+    EXPECT_EQ(peer.ReadGoaway(), NGHTTP2_NO_ERROR);
+    EXPECT_FALSE(peer.IsClosedWithin(absl::Milliseconds(100)));
+    EXPECT_EQ(server.server().connections(), 1);
+  }
+  for (int i = 0; i < 1000 && server.server().connections() > 0; ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_EQ(server.server().connections(), 0);
+}
+
 TEST(FramesTest, EndsOldConnections) {
   ConnectionLimits limits;
   limits.max_age = milliseconds(100);
