@@ -43,8 +43,9 @@ test-cluster: ## test the chart against a control plane of Kubernetes, which it 
 	@scripts/setup.sh test --no-cuda
 	@scripts/cluster.sh
 
-test-peers: build ## run gRPC's interoperability client and h2spec against the server's HTTP/2 (needs Go)
-	@.deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/peers
+test-peers: build ## run gRPC's interop client, its health probe and h2spec (need Go), nginx, HAProxy and Envoy against the server
+	@scripts/proxies.sh
+	@CORANKD=$(CURDIR)/$(BUILD)/bin/corankd .deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/peers
 
 test-hostile: build ## attack the server's HTTP/2 in 25 ways beside a caller, and bound what each attack takes (5 minutes)
 	@scripts/hostile.sh $(BUILD)

@@ -41,7 +41,7 @@ mypy=(mypy --config-file client/python/pyproject.toml)
 mapfile -t scripts < <(files 'scripts/*.py' 'tests/*.py' 'bench/*.py' 'examples/*.py' 'client/*conformance/*.py' \
   ':!tests/reliability' ':!tests/kserve' ':!tests/clusters' ':!tests/kubernetes' \
   ':!bench/clients/triton_program.py')
-folders=(client/{python,python/tests,conformance} tests/{reliability,e2e,deploy,hostile,site}
+folders=(client/{python,python/tests,conformance} tests/{reliability,e2e,deploy,hostile,peers,site}
   bench/{report,places,clients,clusters} scripts/{checks,docs})
 mapfile -t reliability < <(files 'tests/reliability/*.py')
 check "mypy --strict, client/python" "${mypy[@]}" client/python/src client/python/tests

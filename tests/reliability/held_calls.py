@@ -49,13 +49,13 @@ class Work:
 
 
 class HeldCall:
-    """A call in flight, on its own connection."""
+    """A call in flight, on its own connection: `channel`, or a new one."""
 
-    def __init__(self, address: str, work: Work) -> None:
+    def __init__(self, address: str, work: Work, channel: grpc.Channel | None = None) -> None:
         self.work = work
         self.chunks = 0
         """Answer chunks read so far."""
-        self._channel = grpc.insecure_channel(address, OPTIONS)
+        self._channel = channel or grpc.insecure_channel(address, OPTIONS)
         self._go_on = threading.Event()
         self._call: Any = None
 
@@ -113,8 +113,8 @@ class UnaryCall(HeldCall):
 class StreamCall(HeldCall):
     """An Execute that sends its keys in chunks."""
 
-    def __init__(self, address: str, work: Work) -> None:
-        super().__init__(address, work)
+    def __init__(self, address: str, work: Work, channel: grpc.Channel | None = None) -> None:
+        super().__init__(address, work, channel)
         self._got = np.empty_like(work.keys)
         self._error: BaseException | None = None
         method: Any = self._channel.stream_stream(

@@ -51,10 +51,10 @@ def replace(corankd: pathlib.Path, servers: list[LocalServer], place: int, flags
 class Load:
     """Callers that repeat a call until they are told to stop, and remember what failed."""
 
-    def __init__(self, call: Callable[[corank.Client], None], address: str, callers: int) -> None:
+    def __init__(self, call: Callable[[corank.Client], None], address: str, callers: int, retries: int = 5) -> None:
         self.failures: list[BaseException] = []
         self.done = 0
-        self._call, self._client, self._ends = call, corank.connect(address), threading.Event()
+        self._call, self._client, self._ends = call, corank.connect(address, retries=retries), threading.Event()
         self._lock = threading.Lock()
         self._threads = [threading.Thread(target=self._repeat) for _ in range(callers)]
 
