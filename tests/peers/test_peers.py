@@ -1,6 +1,6 @@
 """Programs of others against the wire: gRPC's interoperability client (grpc-go) and h2spec; see `make test-peers`.
 
-Needs Go, which builds both programs, pinned, into .deps/peers; and the program interop_server of the build folder.
+Needs Go, which builds them, pinned, into .deps/peers; and the program interop_server of the build folder.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAMS = ROOT / ".deps" / "peers"
 MODULES = {
     "client": "google.golang.org/grpc/interop/client@v1.85.0",
+    "grpc-health-probe": "github.com/grpc-ecosystem/grpc-health-probe@v0.4.63",
     "h2spec": "github.com/summerwind/h2spec/cmd/h2spec@v2.2.1+incompatible",
 }
 # All cases but those of compression, which the server refuses, of credentials and of load reports.
