@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "server/base/errors.h"
 #include "server/rpc/small_message.h"
 
@@ -24,7 +25,10 @@ constexpr absl::Duration kWatchRetry = absl::Seconds(5);
 class HealthWatch final : public SmallCall {
  public:
   HealthWatch(HealthBoard* board, std::shared_ptr<wire::Call> call) : SmallCall(std::move(call)), board_(board) {}
-  void Start() { Begin(absl::OkStatus()); }
+  void Start() {
+    call()->LimitTime(board_->most_watch_time_);
+    Begin(absl::OkStatus());
+  }
 
   // Sends the status if the caller does not have it yet. A change during a write is sent after it.
   void Tell() ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_->mutex_) {
@@ -69,8 +73,14 @@ class HealthWatch final : public SmallCall {
     Tell();
   }
   void Cancelled(const absl::Status& cause) override {
+    const wire::CallHead& head = call()->head();
+    const bool is_old = absl::IsDeadlineExceeded(cause) && head.deadline == head.arrival + board_->most_watch_time_;
     absl::MutexLock lock(&board_->mutex_);
-    End(cause);
+    End(is_old ? Error(v1::ERROR_REASON_DEADLINE_PASSED,
+                       absl::StrCat("a health watch ends after ",
+                                    absl::FormatDuration(absl::FromChrono(board_->most_watch_time_)),
+                                    "; open another one"))
+               : cause);
   }
 
   void End(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_->mutex_) {

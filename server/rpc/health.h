@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_RPC_HEALTH_H_
 #define CORANK_SERVER_RPC_HEALTH_H_
 
+#include <chrono>
 #include <list>
 #include <map>
 #include <string>
@@ -24,6 +25,11 @@ class HealthBoard {
   /// Most open watches; further ones are refused.
   static constexpr int kMaxWatches = 1024;
 
+  /// A watch ends after `most_watch_time`, and its caller opens another one: anybody may watch, and connections need
+  /// not end.
+  explicit HealthBoard(std::chrono::nanoseconds most_watch_time = std::chrono::hours(1))
+      : most_watch_time_(most_watch_time) {}
+
   /// Sets the status of a service, which is known from now on, and notifies its watches.
   void Set(absl::string_view service, bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
   /// SERVICE_UNKNOWN for a name that was never set.
@@ -38,6 +44,7 @@ class HealthBoard {
 
   Status Find(absl::string_view service) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const std::chrono::nanoseconds most_watch_time_;
   mutable absl::Mutex mutex_;
   std::map<std::string, bool, std::less<>> services_ ABSL_GUARDED_BY(mutex_);
   std::list<HealthWatch*> watches_ ABSL_GUARDED_BY(mutex_);

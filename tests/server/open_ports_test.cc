@@ -100,7 +100,8 @@ TEST(HealthPort, IdleConnectionsKeepNoProbeOut) {
 
 class Endpoint {
  public:
-  explicit Endpoint(const ConnectionLimits& limits) {
+  explicit Endpoint(const ConnectionLimits& limits, std::chrono::nanoseconds most_watch_time = std::chrono::hours(1))
+      : board_(most_watch_time) {
     board_.Set("", true);
     RpcEndpoint::Options options;
     options.listen = *ListenAddress::Parse("127.0.0.1:0");
@@ -154,6 +155,22 @@ TEST(RpcEndpoint, AWatchOnAnOldConnectionEndsAndIsRenewedByTheNextCall) {
     EXPECT_FALSE(watch->Read(&health)) << "it says nothing wrong before its end";
     EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   }
+}
+
+TEST(RpcEndpoint, AWatchEndsAfterItsTimeAndItsConnectionStays) {
+  const Endpoint endpoint(ConnectionLimits(), std::chrono::milliseconds(200));
+  const auto channel = Connect(endpoint.address());
+  const auto stub = grpc::health::v1::Health::NewStub(channel);
+  for (int i = 0; i < 2; ++i) {
+    grpc::ClientContext context;
+    const auto watch = stub->Watch(&context, {});
+    grpc::health::v1::HealthCheckResponse health;
+    while (watch->Read(&health)) EXPECT_EQ(health.status(), grpc::health::v1::HealthCheckResponse::SERVING);
+    const grpc::Status status = watch->Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_EQ(status.error_message(), "a health watch ends after 200ms; open another one");
+  }
+  EXPECT_EQ(endpoint.endpoint().open_connections(), 1);
 }
 
 TEST(MetricsPort, SilentConnectionsKeepNoScrapeOutAndAreClosed) {
