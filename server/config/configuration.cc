@@ -37,12 +37,6 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("'", absl::CHexEscape(text.substr(0, kMost)), text.size() > kMost ? "..." : "", "'");
 }
 
-// Files, errors and the table of `corank info` consist of lines, and messages of UTF-8.
-bool IsOneLine(const std::string& value) {
-  return IsUtf8(value) &&
-         std::none_of(value.begin(), value.end(), [](unsigned char c) { return absl::ascii_iscntrl(c); });
-}
-
 std::vector<std::string> Names() {
   std::vector<std::string> names;
   for (const Group* group : Groups()) {
@@ -208,7 +202,8 @@ class Reader {
       } else if (setting.flag->IsOfType<int32_t>()) {
         reason = ": it takes a whole number of at most 2147483647";
       }
-    } else if (!IsOneLine(setting.flag->CurrentValue())) {
+    } else if (!IsPlainText(setting.flag->CurrentValue())) {
+      // Files, errors and the table of `corank info` consist of lines, and messages of UTF-8. Names reach logs.
       reason = ": it is not UTF-8, or holds control characters";
     } else {
       origins_[setting.flag] = {source, place};

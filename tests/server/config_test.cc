@@ -171,6 +171,8 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
       {"--shared-memory=/", "--shared-memory: '/'"},
       {"--shared-memory=/a,/b/c", "--shared-memory: '/b/c'"},
       {"--shared-memory=/a\nlanes = 1", "'/a\\nlanes = 1' is not a valid value: it is not UTF-8, or holds control"},
+      {"--shared-memory=/\xC2\x85", "'/\\xc2\\x85' is not a valid value: it is not UTF-8, or holds control"},
+      {"--tenant-weights=\xC2\x9B=1", "is not a valid value: it is not UTF-8, or holds control"},
       {"--shared-memory=/\xFF", "'/\\xff' is not a valid value: it is not UTF-8"},
       {"--region-expiry=0s", "--region-expiry"},
       {"--kept-bytes=-1", "--kept-bytes"},

@@ -8,15 +8,20 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "server/rpc/credentials.h"
 #include "server/security/authenticator.h"
 #include "server/security/permissions.h"
 #include "server/security/token_table.h"
+#include "server/wire/call.h"
 #include "tests/server/doubles.h"
 #include "tests/server/running_server.h"
 #include "tests/server/test_certificates.h"
@@ -150,6 +155,27 @@ TEST_F(AuthenticatorTest, WithoutATokensFileACertificateNamesTheTenant) {
   EXPECT_EQ(Tenant(**made, {{}, {"spiffe://x/node", "node.example"}}), "spiffe://x/node");
   EXPECT_THAT(Tenant(**made, {{"Bearer secret"}, {"node.example"}}), HasSubstr("no tokens"));
   EXPECT_THAT(Tenant(**made, {{}, {}}), HasSubstr("contains no name"));
+}
+
+TEST_F(AuthenticatorTest, CertificateNamesWithControlCharactersNameNobody) {
+  const auto made = Authenticator::Create("", &logger_);
+  ASSERT_TRUE(made.ok());
+  const auto tenant_of = [&made](std::vector<std::string> uris, std::string common_name) {
+    const auto peer = std::make_shared<wire::Peer>();
+    peer->is_verified = true;
+    peer->uris = std::move(uris);
+    peer->common_names = {std::move(common_name)};
+    wire::CallHead head;
+    head.peer = peer;
+    const auto caller = CallerOf(made->get(), head);
+    return caller.ok() ? (*caller)->tenant : std::string(caller.status().message());
+  };
+  EXPECT_EQ(tenant_of({}, "node"), "node");
+  EXPECT_EQ(tenant_of({"spiffe://a\xC2\x85", "spiffe://b"}, ""), "spiffe://b");
+  // C0, DEL, NEL, CSI (both of C1) and an override of direction.
+  for (const char* const control : {"\n", "\x1b", "\x7f", "\xC2\x85", "\xC2\x9B", "\xE2\x80\xAE"}) {
+    EXPECT_THAT(tenant_of({}, absl::StrCat("a", control, "b")), HasSubstr("contains no name")) << control;
+  }
 }
 
 TEST_F(AuthenticatorTest, WarnsOfATokensFileThatEverybodyMayReadOrChange) {
