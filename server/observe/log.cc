@@ -144,8 +144,8 @@ Logger::Logger(LogLevel least, LogFormat format)
           least, [](absl::string_view line) { Stderr().Write(line); }, format) {
   stderr_format = format;
 }
-Logger::Logger(LogLevel least, Sink sink, LogFormat format)
-    : least_(least), format_(format), sink_(std::move(sink)), limit_(std::make_unique<LogLimit>()) {}
+Logger::Logger(LogLevel least, Sink sink, LogFormat format, const Clock* clock)
+    : least_(least), format_(format), sink_(std::move(sink)), clock_(clock), limit_(std::make_unique<LogLimit>()) {}
 
 void Logger::Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) const {
   if (!Enabled(level)) return;
@@ -153,7 +153,7 @@ void Logger::Log(LogLevel level, absl::string_view event, std::initializer_list<
 }
 
 std::optional<int64_t> Logger::TakeTurn(LogLevel level, absl::string_view kind) const {
-  return Enabled(level) ? limit_->Take(kind, std::chrono::steady_clock::now()) : std::nullopt;
+  return Enabled(level) ? limit_->Take(kind, clock_->Now()) : std::nullopt;
 }
 
 void Logger::LogInTurn(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields,

@@ -76,7 +76,8 @@ class Logger {
 
   /// Writes to stderr. If nobody reads stderr any more, lines are lost (LostLogLines) so that work goes on.
   explicit Logger(LogLevel least, LogFormat format = LogFormat::kJson);
-  Logger(LogLevel least, Sink sink, LogFormat format = LogFormat::kJson);
+  /// `clock`: of the limits of TakeTurn. Outlives the logger.
+  Logger(LogLevel least, Sink sink, LogFormat format = LogFormat::kJson, const Clock* clock = &Clock::Steady());
 
   bool Enabled(LogLevel level) const { return level >= least_; }
   void Log(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields) const;
@@ -92,6 +93,7 @@ class Logger {
   const LogLevel least_;
   const LogFormat format_;
   const Sink sink_;
+  const Clock* const clock_;
   const std::unique_ptr<LogLimit> limit_;
 };
 

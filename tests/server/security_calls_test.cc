@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "google/protobuf/descriptor.h"
+#include "tests/server/doubles.h"
 #include "tests/server/good_requests.h"
 #include "tests/server/messages.h"
 #include "tests/server/raw_stream.h"
@@ -27,6 +26,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kMemory[] = "/corank.v1.MemoryService/";
 constexpr char kCorank[] = "/corank.v1.CorankService/";
@@ -88,40 +88,46 @@ TEST_F(SecurityCallsTest, NoMethodAnswersACallerWithoutAKnownToken) {
 }
 
 TEST_F(SecurityCallsTest, WrongTokensAreCountedAndFillNoLog) {
+  FakeClock clock;
   absl::Mutex mutex;
-  int64_t lines = 0, left_out = 0;
-  const Logger logger(LogLevel::kInfo, [&](absl::string_view line) {
-    if (!absl::StrContains(line, "UNAUTHENTICATED")) return;
-    absl::MutexLock lock(&mutex);
-    ++lines;
-    int64_t more = 0;
-    constexpr absl::string_view kLeftOut = "\"left_out\":";
-    const size_t at = line.find(kLeftOut);
-    if (at != absl::string_view::npos &&
-        absl::SimpleAtoi(line.substr(at + kLeftOut.size(), line.find('}', at) - at - kLeftOut.size()), &more)) {
-      left_out += more;
-    }
-  });
+  std::vector<std::string> lines;
+  const Logger logger(
+      LogLevel::kInfo,
+      [&](absl::string_view line) {
+        if (!absl::StrContains(line, "UNAUTHENTICATED")) return;
+        absl::MutexLock lock(&mutex);
+        lines.emplace_back(line);
+      },
+      LogFormat::kJson, &clock);
   Server::Options options = SecuredOptions();
   options.security.tokens_file = tokens_;
   std::vector<ChosenEngine> engines;
   engines.push_back(CpuEngine());
   const auto server = *Server::Start(options, std::move(engines), &Clock::Steady(), &logger);
   const auto channel = Connect(server->address());
-  constexpr int kCalls = 1000;
-  const absl::Time begin = absl::Now();
-  for (int i = 0; i < kCalls; ++i) {
+  int calls = 0;
+  const auto call = [&] {
     grpc::ClientContext context;
     context.AddMetadata("authorization", "Bearer nobody's");
-    const std::string method = absl::StrCat(i % 2 == 0 ? kCorank : kMemory, i % 2 == 0 ? "Sort" : "ListRegions");
+    const bool is_sort = calls++ % 2 == 0;
+    const std::string method = absl::StrCat(is_sort ? kCorank : kMemory, is_sort ? "Sort" : "ListRegions");
     EXPECT_EQ(CallRaw(channel, method, &context, "").error_code(), grpc::StatusCode::UNAUTHENTICATED);
-  }
-  const double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
-  EXPECT_EQ(RefusedSoFar(*server, "unauthenticated"), kCalls);
-  absl::MutexLock lock(&mutex);
-  EXPECT_GE(lines, LogLimit::kBurst);
-  EXPECT_LE(static_cast<double>(lines), LogLimit::kBurst + LogLimit::kPerSecond * seconds + 1);
-  EXPECT_LE(lines + left_out, kCalls);
+  };
+  const auto written = [&] {
+    absl::MutexLock lock(&mutex);
+    return lines;
+  };
+  while (calls < LogLimit::kBurst) call();
+  EXPECT_EQ(written().size(), LogLimit::kBurst);
+  constexpr int kLeftOut = 500;
+  for (int i = 0; i < kLeftOut; ++i) call();
+  EXPECT_EQ(written().size(), LogLimit::kBurst) << "no line more without time";
+  clock.Advance(std::chrono::seconds(1));
+  for (int i = 0; i < 2 * LogLimit::kPerSecond; ++i) call();
+  ASSERT_EQ(written().size(), LogLimit::kBurst + LogLimit::kPerSecond);
+  EXPECT_THAT(written()[LogLimit::kBurst], HasSubstr(absl::StrCat("\"left_out\":", kLeftOut, "}")));
+  EXPECT_THAT(written().back(), Not(HasSubstr("left_out")));
+  EXPECT_EQ(RefusedSoFar(*server, "unauthenticated"), calls);
 }
 
 TEST_F(SecurityCallsTest, AKnownTokenIsServed) {
