@@ -8,12 +8,6 @@
 #include "server/memory/region_registry.h"
 
 namespace corank {
-namespace {
-
-constexpr absl::Duration kLeasesFullRetry = absl::Seconds(10);
-
-}  // namespace
-
 absl::StatusOr<std::string> RegionRegistry::OpenLease(absl::string_view owner, std::function<void()> on_idle) {
   absl::BitGen random;
   const std::string id = absl::StrCat(absl::Hex(absl::Uniform<uint64_t>(random), absl::kZeroPad16),
@@ -23,12 +17,11 @@ absl::StatusOr<std::string> RegionRegistry::OpenLease(absl::string_view owner, s
       std::count_if(leases_.begin(), leases_.end(), [owner](const auto& lease) { return lease.second.owner == owner; });
   if (open >= MostOfOwner()) {
     return RetryLater(v1::ERROR_REASON_QUOTA_EXCEEDED,
-                      absl::StrCat("the caller has ", open, " leases open, its maximum"), kLeasesFullRetry);
+                      absl::StrCat("the caller has ", open, " leases open, its maximum"), kFullRetry);
   }
   if (static_cast<int>(leases_.size()) >= options_.max_regions) {
     return RetryLater(v1::ERROR_REASON_TOO_MANY_OPEN,
-                      absl::StrCat("the server already has its maximum of leases open, ", leases_.size()),
-                      kLeasesFullRetry);
+                      absl::StrCat("the server already has its maximum of leases open, ", leases_.size()), kFullRetry);
   }
   leases_.emplace(id, LeaseEntry{std::string(owner), clock_->Now(), std::move(on_idle)});
   return id;

@@ -21,7 +21,6 @@
 namespace corank {
 namespace {
 
-constexpr absl::Duration kRegionsFullRetry = absl::Seconds(10);
 constexpr absl::Duration kLostRegionRetry = absl::Milliseconds(100);
 
 class FileDescriptor {
@@ -200,7 +199,8 @@ absl::Status OpenError(int error) {
 // Without memory for the pin, the caller should retry; the server is not at fault.
 absl::Status PinError(const absl::Status& status) {
   if (!absl::IsResourceExhausted(status)) return status;
-  return RetryLater(v1::ERROR_REASON_MEMORY_FULL, "the server cannot map or pin more memory now", kRegionsFullRetry);
+  return RetryLater(v1::ERROR_REASON_MEMORY_FULL, "the server cannot map or pin more memory now",
+                    RegionRegistry::kFullRetry);
 }
 
 absl::Status IpcError(const absl::Status& status) {
@@ -312,7 +312,7 @@ absl::StatusOr<uint64_t> RegionRegistry::Reserve(const OwnedName& key, const std
   if (static_cast<int>(regions_.size()) >= options_.max_regions) {
     return RetryLater(v1::ERROR_REASON_TOO_MANY_OPEN,
                       absl::StrCat("the server already has its maximum of regions, ", options_.max_regions),
-                      kRegionsFullRetry);
+                      kFullRetry);
   }
   const auto first = regions_.lower_bound(OwnedName(key.first, ""));
   const auto of_owner =
@@ -320,7 +320,7 @@ absl::StatusOr<uint64_t> RegionRegistry::Reserve(const OwnedName& key, const std
   if (std::distance(first, of_owner) >= MostOfOwner()) {
     return RetryLater(v1::ERROR_REASON_QUOTA_EXCEEDED,
                       absl::StrCat("the caller has ", MostOfOwner(), " regions, its maximum; unregister others first"),
-                      kRegionsFullRetry);
+                      kFullRetry);
   }
   if (!regions_.emplace(key, Entry{nullptr, lease_id, clock_->Now(), ++next_serial_}).second) {
     return FieldError(v1::ERROR_REASON_REGION_EXISTS, "name", "a region of this name is already registered");

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "corank/v1/memory_service.pb.h"
 #include "kernels/engine/engine.h"
 #include "server/base/clock.h"
@@ -71,6 +72,8 @@ class RegionRegistry {
  public:
   /// The name of its list in page tokens.
   static constexpr char kListName[] = "regions";
+  /// When to retry what the most regions or leases refused: others may have ended some.
+  static constexpr absl::Duration kFullRetry = absl::Seconds(10);
 
   struct Options {
     /// Allowed prefixes of shared-memory objects' names, each with its leading slash; empty: switched off.
