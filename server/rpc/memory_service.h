@@ -78,17 +78,20 @@ void AddUnary(Methods* methods, absl::string_view service, absl::string_view met
     const auto caller = std::make_shared<const FoundCaller>(find(call->head()));
     auto is_over = std::make_shared<std::atomic<bool>>(false);
     call->LimitTime(environment.most_time);
-    auto take = [&environment, operation, caller, work, call, is_over](absl::StatusOr<std::string> bytes) {
-      const auto end = [&environment, operation, caller, call](const absl::Status& status,
-                                                               std::optional<Bytes> response = std::nullopt) {
-        EndCall(environment, call.get(), operation, *caller, status, std::move(response));
-      };
+    // What ends the call first counts: its answer, or its time.
+    const auto end = [&environment, operation, caller, call, is_over](const absl::Status& status,
+                                                                      std::optional<Bytes> response = std::nullopt) {
+      if (is_over->exchange(true)) return;
+      EndCall(environment, call.get(), operation, *caller, status, std::move(response));
+    };
+    auto take = [&environment, end, caller, work, call, is_over](absl::StatusOr<std::string> bytes) {
       if (!bytes.ok()) return end(bytes.status());
       Request message;
       if (const absl::Status parsed = ParseSmall(*bytes, &message); !parsed.ok()) return end(parsed);
       const auto answer = [end, caller, work, call, is_over, message = std::move(message)] {
         // It may have waited for others of its tenant.
-        if (*is_over || call->head().deadline <= Clock::Steady().Now()) return end(DeadlinePassed());
+        if (call->head().deadline <= Clock::Steady().Now()) end(DeadlinePassed());
+        if (*is_over) return;
         const auto answered = [&] {
           if constexpr (std::is_invocable_v<Work, const Caller&, const Request&, const RegionRegistry::Wanted&>) {
             return work(***caller, message, [is_over] { return !*is_over; });
@@ -102,7 +105,7 @@ void AddUnary(Methods* methods, absl::string_view service, absl::string_view met
       };
       if (!environment.places.helpers->TryRun((**caller)->tenant, answer)) end(TooManyWait());
     };
-    return AnswerSmall(call, caller->status(), std::move(take), is_over);
+    return AnswerSmall(call, caller->status(), std::move(take), [end](const absl::Status& cause) { end(cause); });
   });
 }
 

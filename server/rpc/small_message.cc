@@ -13,19 +13,19 @@ constexpr size_t kMostBytes = 64 << 10;
 class AnsweredCall final : public SmallCall {
  public:
   AnsweredCall(std::shared_ptr<wire::Call> call, std::function<void(absl::StatusOr<std::string>)> answer,
-               std::shared_ptr<std::atomic<bool>> is_over)
-      : SmallCall(std::move(call)), answer_(std::move(answer)), is_over_(std::move(is_over)) {}
+               std::function<void(const absl::Status&)> cancelled)
+      : SmallCall(std::move(call)), answer_(std::move(answer)), cancelled_(std::move(cancelled)) {}
 
   using SmallCall::Begin;
 
  private:
   void Take(absl::StatusOr<std::string> message) override { std::exchange(answer_, nullptr)(std::move(message)); }
-  void Cancelled(const absl::Status&) override {
-    if (is_over_ != nullptr) *is_over_ = true;
+  void Cancelled(const absl::Status& cause) override {
+    if (cancelled_) cancelled_(cause);
   }
 
   std::function<void(absl::StatusOr<std::string>)> answer_;
-  const std::shared_ptr<std::atomic<bool>> is_over_;
+  const std::function<void(const absl::Status&)> cancelled_;
 };
 
 }  // namespace
@@ -63,8 +63,8 @@ void SmallCall::Begin(absl::Status admitted) {
 
 std::shared_ptr<wire::Handler> AnswerSmall(const std::shared_ptr<wire::Call>& call, absl::Status admitted,
                                            std::function<void(absl::StatusOr<std::string>)> answer,
-                                           std::shared_ptr<std::atomic<bool>> is_over) {
-  auto handler = std::make_shared<AnsweredCall>(call, std::move(answer), std::move(is_over));
+                                           std::function<void(const absl::Status&)> cancelled) {
+  auto handler = std::make_shared<AnsweredCall>(call, std::move(answer), std::move(cancelled));
   handler->Begin(std::move(admitted));
   return handler;
 }

@@ -2,7 +2,6 @@
 #ifndef CORANK_SERVER_RPC_SMALL_MESSAGE_H_
 #define CORANK_SERVER_RPC_SMALL_MESSAGE_H_
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -48,10 +47,10 @@ class SmallCall : public wire::Handler {
 };
 
 /// A call that `answer` finishes when it has the message. `admitted`: not OK: the message is not wanted, and `answer`
-/// gets this status instead. `is_over`, if not null, becomes true if the call ends before it is answered.
+/// gets this status instead. `cancelled`, if not null, gets the reason if the call ends before it is answered.
 std::shared_ptr<wire::Handler> AnswerSmall(const std::shared_ptr<wire::Call>& call, absl::Status admitted,
                                            std::function<void(absl::StatusOr<std::string> message)> answer,
-                                           std::shared_ptr<std::atomic<bool>> is_over = nullptr);
+                                           std::function<void(const absl::Status& cause)> cancelled = nullptr);
 
 /// INVALID_ARGUMENT if the bytes are not a message of its type.
 absl::Status ParseSmall(absl::string_view bytes, google::protobuf::Message* message);

@@ -170,6 +170,21 @@ TEST(LoopsTest, DoNotWaitForCountsOnADevice) {
   ExpectAllFreed(server.server());
 }
 
+// How many ended with this code, as the metrics count them.
+double Registrations(const Server& server, absl::string_view code) {
+  double count = 0;
+  for (const prometheus::MetricFamily& family : server.metrics().Collect()) {
+    for (const prometheus::ClientMetric& metric : family.metric) {
+      const auto has = [&metric](absl::string_view value) {
+        return std::any_of(metric.label.begin(), metric.label.end(),
+                           [&](const auto& one) { return one.value == value; });
+      };
+      if (has("register_shared_memory") && has(code)) count += metric.counter.value;
+    }
+  }
+  return count;
+}
+
 TEST(PinningTest, EndsForItsCallerWithoutTheDriverAndLeavesNothingAfterwards) {
   absl::Notification goes_on;
   std::atomic<bool> hangs{true};
@@ -188,6 +203,8 @@ TEST(PinningTest, EndsForItsCallerWithoutTheDriverAndLeavesNothingAfterwards) {
     return Eventually([&] { return memory.Register(object, region).error_code() == code; });
   };
   EXPECT_EQ(memory.Register(object, "hangs").error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(Eventually([&server] { return Registrations(server.server(), "DEADLINE_EXCEEDED") >= 1; }))
+      << "counted as its caller saw it, while the driver still pins";
   EXPECT_TRUE(becomes("hangs", grpc::StatusCode::ALREADY_EXISTS)) << "it may still come";
   EXPECT_TRUE(becomes("other", grpc::StatusCode::OK)) << "by another helper";
   goes_on.Notify();
