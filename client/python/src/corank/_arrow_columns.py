@@ -38,7 +38,9 @@ def arrow_column(path: str, given: Any) -> ArrowColumn:
     """
     import pyarrow as pa
 
-    array = given.combine_chunks() if isinstance(given, pa.ChunkedArray) else given
+    from corank._key_columns import combined
+
+    array = combined(given)
     if isinstance(array, pa.ChunkedArray):  # strings of more than 2 GiB
         wide = pa.large_string() if pa.types.is_string(given.type) else pa.large_binary()
         array = given.cast(wide).combine_chunks()

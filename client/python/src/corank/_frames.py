@@ -19,7 +19,8 @@ from corank._arrow_rows import decoded_runs, take_column, take_rows, with_one_di
 from corank._errors import InvalidArgument
 from corank._key_columns import Nan, Nulls, check_type, held_type
 
-Rows = NDArray[np.intp]
+Rows = NDArray[Any]
+"""Row numbers, of any type of integers."""
 
 
 class Library(ABC):
@@ -209,10 +210,10 @@ class _Polars(Library):
             raise InvalidArgument(f"tables: their columns differ: {_line(error)}", field="tables") from None
 
     def pick(self, table: Any, name: Any, rows: Rows) -> Any:
-        indices = self._polars.Series(rows)
+        column = table.get_column(name)
         if rows.size and rows.min() < 0:
-            indices = indices.replace(-1, None)
-        return table.get_column(name).gather(indices)
+            return column.gather(self._polars.Series(rows).replace(-1, None))
+        return column.to_frame()[rows].to_series()  # by all threads, which gather() does not use
 
     def append(self, first: Any, second: Any) -> Any:
         frames = [first.alias("key").to_frame(), second.alias("key").to_frame()]

@@ -39,7 +39,14 @@ def one_array(column: Any) -> Any:
         column = column.cast(type_)
     if _is_bytes(type_):
         column = column.cast(pa.large_binary())
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return combined(column)
+
+
+def combined(column: Any) -> Any:
+    """A column in one chunk; strings of more than 2 GiB with 32-bit offsets stay in several."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def held_type(type_: Any) -> Any:

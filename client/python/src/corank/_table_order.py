@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from corank._arrow_rows import take_rows
 from corank._errors import InvalidArgument
+from corank._frames import Rows
 from corank._key_columns import Columns, Order, direct_keys, key_columns
 from corank._options import InfoOptions
 from corank._typed import ArrayOperators
 
-Rows = NDArray[np.intp]
 Places = NDArray[np.intp]
 _MOST_COLUMNS = 32
 """Of one Sort or Search."""
@@ -33,12 +33,12 @@ def sort_order(
         return np.arange(0)
     direct = _direct(table, order)
     if direct is not None:
-        found: Rows = client.argsort(direct, descending=order.descending[0], limit=limit, **options)
+        found: Rows = client.argsort(direct, descending=order.descending[0], limit=limit, index_dtype=None, **options)
         return found
     columns = _narrowed(client, key_columns(table, order), options)
     if not columns.arrays:
         return np.arange(table.num_rows)[:limit]
-    rows: Rows = client.argsort_columns(limit=limit, **_given(columns), **options)
+    rows: Rows = client.argsort_columns(limit=limit, index_dtype=None, **_given(columns), **options)
     return rows
 
 
@@ -106,12 +106,12 @@ def merge_order(client: ArrayOperators, tables: Sequence[Any], order: Order, opt
         if len(direct) == len(full):
             values = [np.arange(*ends[at : at + 2], dtype=np.min_scalar_type(int(ends[-1]))) for at in range(len(full))]
             found = client.merge(direct, values=values, descending=order.descending[0], **options)[1]
-            return np.asarray(found).astype(np.intp)
+            return np.asarray(found)
         keys = pa.concat_tables([tables[number].select(list(order.keys)) for number in full])
         columns = _narrowed(client, key_columns(keys, order), options)
         if not columns.arrays:
             return np.arange(ends[-1])
-        rows: Rows = client.argsort_columns(runs=ends, **_given(columns), **options)
+        rows: Rows = client.argsort_columns(runs=ends, index_dtype=None, **_given(columns), **options)
         return rows
     except InvalidArgument as error:
         place = re.match(r"(?:keys|run_offsets)\[(\d+)\]", error.field)

@@ -126,7 +126,7 @@ class TableOperators:
         calls = self._calls(options)
         from corank import _table_sorts as sorts
 
-        return sorts.argsort_by(calls, table, keys, descending, nulls, nan, limit)[2]
+        return sorts.argsort_by(calls, table, keys, descending, nulls, nan, limit)[2].astype(np.intp, copy=False)
 
     @options_of(TableOptions)
     def search_by(
