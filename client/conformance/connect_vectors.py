@@ -137,6 +137,13 @@ def addresses() -> Iterator[Vector]:
     yield faulty("addresses/one_is_dead", needs, [], *[CALL] * 6, connect={"address": "$nobody,$faults"})
     for name, address in (("no_port", "127.0.0.1"), ("words", "not an address"), ("url", "http://127.0.0.1:50051")):
         yield steps(f"address/{name}", ["sort"], connect({"address": address}))
+    yield steps("address/unix", ["unix", "streams", *_NEEDS], CALL, {**STREAM, **STREAM_SORTED}, server="unix")
+    yield steps(
+        "address/unix/no_socket",
+        ["unix", *_NEEDS],
+        failing("UNAVAILABLE"),
+        connect={"address": "unix:$file:no", **_NO_RETRY},
+    )
     codes = "UNAVAILABLE|UNIMPLEMENTED|UNKNOWN|INTERNAL|DEADLINE_EXCEEDED"
     for kind in ("http", "random", "close", "silent", "grpc"):
         yield steps(

@@ -96,6 +96,7 @@ class Servers:
                 "--kept-bytes=1MiB",
                 f"--kept-quota-bytes={LIMITED_BYTES}",
             ),
+            "unix": (f"--listen=unix:{self.folder / 'socket'}",),
             "tls": tls,
             "mtls": (*tls, f"--tls-client-ca={self.folder / 'ca.pem'}"),
             "tokens": (*_PLACES, tokens),

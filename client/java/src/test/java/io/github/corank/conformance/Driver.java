@@ -185,7 +185,12 @@ public final class Driver {
     for (Map.Entry<String, JsonElement> each : options.entrySet()) {
       JsonElement value = each.getValue();
       switch (each.getKey()) {
-        case "address" -> builder.address(value.getAsString());
+        case "address" -> {
+          if (value.getAsString().startsWith("unix:")) {
+            throw new Unsupported("unix");
+          }
+          builder.address(value.getAsString());
+        }
         case "token" -> builder.token(value.getAsString());
         case "token_file" -> builder.tokenFile(Path.of(value.getAsString()));
         case "tls" -> tls(builder, value.getAsJsonObject());
