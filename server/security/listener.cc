@@ -188,10 +188,14 @@ absl::Status Listener::ListenOnPath(const std::string& path) {
   if (lstat(path.c_str(), &status) == 0) {
     if (!S_ISSOCK(status.st_mode)) return Cannot(name, "the path exists and is not a socket");
     const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool in_use = connect(probe, generic, sizeof(address)) == 0 || errno != ECONNREFUSED;
+    const int error = connect(probe, generic, sizeof(address)) == 0 || errno == EAGAIN ? EADDRINUSE : errno;
     close(probe);
-    if (in_use) return Cannot(name, std::strerror(EADDRINUSE));
-    unlink(path.c_str());  // left behind by a killed server
+    if (error != ECONNREFUSED) return Cannot(name, std::strerror(error));
+    // Left behind by a killed server.
+    if (unlink(path.c_str()) != 0) {
+      return Cannot(
+          name, absl::StrCat("a socket without a server has this name, and cannot be removed: ", std::strerror(errno)));
+    }
   }
   const int fd = ListenOn(generic, sizeof(address), false);
   if (fd < 0) return Cannot(name, std::strerror(errno));

@@ -5,12 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "tests/server/running_server.h"
 #include "tests/server/test_certificates.h"
@@ -29,7 +32,9 @@ TEST(ListenAddress, Parses) {
                           "host:1:2", "+host:1", "1,host:2", "::1:50", "[::1:50", "[]:50", "unix:"}) {
     EXPECT_THAT(ListenAddress::Parse(bad).status().message(), HasSubstr("is not")) << bad;
   }
-  EXPECT_FALSE(ListenAddress::Parse("unix:" + std::string(108, 'x')).ok());
+  EXPECT_THAT(ListenAddress::Parse("unix:" + std::string(108, 'x')).status().message(),
+              HasSubstr("is not unix:PATH with a path of 1 to 107 characters"));
+  EXPECT_TRUE(ListenAddress::Parse("unix:" + std::string(107, 'x')).ok());
 }
 
 class ListenerTest : public ::testing::Test {
@@ -51,6 +56,17 @@ class ListenerTest : public ::testing::Test {
     EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
     return fd;
   }
+  // The state that a killed process leaves. Everybody may connect to it.
+  void LeaveSocket(absl::string_view file) const {
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    folder_.Path(file).copy(name.sun_path, sizeof(name.sun_path) - 1);
+    ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+    ASSERT_EQ(chmod(name.sun_path, 0777), 0);
+    close(fd);
+  }
+
   const Logger logger_{LogLevel::kError};
   const TestFolder folder_;
 };
@@ -84,23 +100,29 @@ TEST_F(ListenerTest, SaysWhyItDoesNotListen) {
   EXPECT_THAT(Error("no-such-host.invalid:1"), HasSubstr("cannot listen"));
 }
 
+TEST_F(ListenerTest, SaysWhyItCannotHaveAPath) {
+  EXPECT_THAT(Error("unix:" + folder_.Path("none/socket")), HasSubstr("No such file or directory"));
+  folder_.Write("file", "");
+  EXPECT_THAT(Error("unix:" + folder_.Path("file/socket")), HasSubstr("Not a directory"));
+  LeaveSocket("dead");
+  ASSERT_EQ(chmod(folder_.Path("").c_str(), 0555), 0);
+  // Root may write everywhere.
+  const bool is_root = geteuid() == 0;
+  ASSERT_EQ(is_root ? seteuid(65534) : 0, 0);
+  const std::string fresh = Error("unix:" + folder_.Path("socket")), stale = Error("unix:" + folder_.Path("dead"));
+  ASSERT_EQ(is_root ? seteuid(0) : 0, 0);
+  ASSERT_EQ(chmod(folder_.Path("").c_str(), 0755), 0);
+  EXPECT_THAT(fresh, AllOf(HasSubstr("socket"), HasSubstr("Permission denied")));
+  EXPECT_THAT(stale, AllOf(HasSubstr("dead"), HasSubstr("cannot be removed: Permission denied")));
+}
+
 TEST_F(ListenerTest, APathIsTakenOverFromTheDeadAndNotFromTheLiving) {
   const std::string address = "unix:" + folder_.Path("socket");
   auto first = Listen(address);
   EXPECT_THAT(Error(address), HasSubstr("in use"));
   first.reset();
   EXPECT_NE(access(folder_.Path("socket").c_str(), F_OK), 0) << "removed at the end";
-  {
-    // The state that a killed process leaves.
-    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    struct {
-      sa_family_t family = AF_UNIX;
-      char path[108] = "";
-    } name;
-    folder_.Path("socket").copy(name.path, sizeof(name.path) - 1);
-    ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
-    close(fd);
-  }
+  LeaveSocket("socket");
   Listen(address);
   folder_.Write("socket", "mine");
   EXPECT_THAT(Error(address), HasSubstr("not a socket"));
