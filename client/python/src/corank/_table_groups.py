@@ -24,10 +24,10 @@ from corank._group_sums import (
     sums_fit,
     value_counts,
 )
-from corank._key_columns import Order, check_type, direct_keys, filled, held_type, is_number, numbers_of, one_array
+from corank._key_columns import Order, check_type, filled, held_type, is_number, numbers_of, one_array
 from corank._results import Groups
 from corank._table_joins import null_rows
-from corank._table_order import sort_groups
+from corank._table_order import direct_key, row_codes, sort_groups
 from corank._table_sorts import names_of, order_by
 from corank._typed import ArrayOperators
 
@@ -74,19 +74,17 @@ def reductions(given: Sequence[Any], named: dict[str, Any]) -> list[Reduction]:
     return out
 
 
-def goes_to_group(keys: Any, values: Sequence[Any], functions: Sequence[str], nan_is_null: bool) -> bool:
-    """Whether the server's Group does all of it in one call, with the values beside the keys.
+def goes_to_group(values: Sequence[Any], functions: Sequence[str], nan_is_null: bool) -> bool:
+    """Whether the server's Group does all of it in one call, with the values beside the keys or their ranks.
 
-    It takes one number without nulls as the key and reduces one array of numbers. A second array would have it sort
-    the keys again.
+    It reduces one array of numbers. A second array would have it sort the keys again.
 
     Args:
-        keys: the only key as an array for the server; None: there is no such array.
         values: the columns to reduce, as arrays of Arrow.
         functions: the functions.
         nan_is_null: whether the functions leave NaN out.
     """
-    if keys is None or len(values) > 1 or any(function not in _OF_SERVER for function in functions):
+    if len(values) > 1 or any(function not in _OF_SERVER for function in functions):
         return False
     if not values:
         return True
@@ -191,13 +189,12 @@ class TableGroups(Generic[T]):
         self, keys: Any, columns: dict[Any, Any], asked: Sequence[Reduction], rows: Rows | None
     ) -> tuple[Rows, list[Any]] | None:
         """The first rows and the results by the server's Group; None: it cannot. `keys` are of `rows`, or of all."""
-        order, functions = self._order, [each.function for each in asked]
-        direct = None
-        if len(order.keys) == 1:
-            direct = direct_keys(keys.column(0), order.descending[0], order.nulls[0], order.nan)
-        nan_is_null = self._library.nan == "null"
-        if not goes_to_group(direct, list(columns.values()), functions, nan_is_null) or keys.num_rows == 0:
+        functions, nan_is_null = [each.function for each in asked], self._library.nan == "null"
+        if keys.num_rows == 0 or not goes_to_group(list(columns.values()), functions, nan_is_null):
             return None
+        direct, descending = direct_key(keys, self._order), self._order.descending[0]
+        if direct is None:
+            direct, descending = row_codes(self._client, keys, self._order, {}), False
         results = ["firsts", *dict.fromkeys(_OF_SERVER[each] for each in functions)]
         validity: Any = None
         values: Any = None
@@ -212,11 +209,11 @@ class TableGroups(Generic[T]):
         if "sums" in results and "counts" not in results:
             results.append("counts")
         found = self._client.group(
-            cast(Any, direct),
+            direct,
             values=values,
             values_validity=validity,
             results=cast(Any, results),
-            descending=order.descending[0],
+            descending=descending,
         )
         counts = found.counts if validity is None else found.value_counts  # of values
         made = [self._found(found, counts, each, columns) for each in asked]

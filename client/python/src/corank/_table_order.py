@@ -31,7 +31,7 @@ def sort_order(
     """The stable permutation that sorts the rows of a table, or the first `limit` rows of it, by the server's Sort."""
     if limit == 0 or table.num_rows == 0:
         return np.arange(0)
-    direct = _direct(table, order)
+    direct = direct_key(table, order)
     if direct is not None:
         found: Rows = client.argsort(direct, descending=order.descending[0], limit=limit, index_dtype=None, **options)
         return found
@@ -46,7 +46,7 @@ def sort_groups(client: ArrayOperators, table: Any, order: Order, options: InfoO
     """The stable permutation that sorts the rows of a table, and where in it each group of equal rows begins."""
     if table.num_rows == 0:
         return np.arange(0), np.arange(0)
-    keys, descending = _direct(table, order), order.descending[0]
+    keys, descending = direct_key(table, order), order.descending[0]
     if keys is None or keys.dtype.kind == "f":  # floats that are equal may have other bits
         keys, descending = row_codes(client, table, order, options), False
     ordered, rows = client.sort_with_indices(keys, descending=descending, **options)
@@ -63,7 +63,7 @@ def row_codes(client: ArrayOperators, table: Any, order: Order, options: InfoOpt
     return np.asarray(client.rank_columns(index_dtype=None, **_given(columns), **options))
 
 
-def _direct(table: Any, order: Order) -> NDArray[Any] | None:
+def direct_key(table: Any, order: Order) -> NDArray[Any] | None:
     """The only key as an array for the server; None: there are several, or it has to be a key column."""
     if len(order.keys) > 1:
         return None
@@ -102,7 +102,7 @@ def merge_order(client: ArrayOperators, tables: Sequence[Any], order: Order, opt
     if len(full) < 2:
         return np.arange(ends[-1])
     try:
-        direct = [keys for number in full if (keys := _direct(tables[number], order)) is not None]
+        direct = [keys for number in full if (keys := direct_key(tables[number], order)) is not None]
         if len(direct) == len(full):
             values = [np.arange(*ends[at : at + 2], dtype=np.min_scalar_type(int(ends[-1]))) for at in range(len(full))]
             found = client.merge(direct, values=values, descending=order.descending[0], **options)[1]
