@@ -163,6 +163,7 @@ TEST(RpcEndpoint, AWatchEndsAfterItsTimeAndItsConnectionStays) {
   const auto stub = grpc::health::v1::Health::NewStub(channel);
   for (int i = 0; i < 2; ++i) {
     grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
     const auto watch = stub->Watch(&context, {});
     grpc::health::v1::HealthCheckResponse health;
     while (watch->Read(&health)) EXPECT_EQ(health.status(), grpc::health::v1::HealthCheckResponse::SERVING);
