@@ -6,9 +6,11 @@ pandas and polars are not imported: a table of theirs says by its type what it i
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from corank._key_columns import Nan, Nulls, check_type, held_type
 
 Rows = NDArray[Any]
 """Row numbers, of any type of integers."""
+_ROWS_OF_ONE_THREAD = 1 << 17
 
 
 class Library(ABC):
@@ -314,6 +317,14 @@ class _Pandas(Library):
 
     def build(self, columns: Mapping[Any, Any]) -> Any:
         return self._pandas.DataFrame(dict(columns), copy=False)
+
+
+def picked(library: Library, wanted: Sequence[tuple[Any, Any, Rows]]) -> list[Any]:
+    """What `pick` makes of tables, names and rows, by a thread for each if there are many rows."""
+    if len(wanted) < 2 or sum(rows.size for _, _, rows in wanted) < _ROWS_OF_ONE_THREAD:
+        return [library.pick(*each) for each in wanted]
+    with ThreadPoolExecutor(min(len(wanted), os.cpu_count() or 1)) as pool:
+        return list(pool.map(lambda each: library.pick(*each), wanted))
 
 
 def _line(error: BaseException) -> str:

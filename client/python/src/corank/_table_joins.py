@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from corank._elements import flag
 from corank._errors import InvalidArgument
-from corank._frames import Library, Rows, check_columns, key_table, library_of
+from corank._frames import Library, Rows, check_columns, key_table, library_of, picked
 from corank._key_columns import Order, direct_keys
 from corank._table_order import row_codes
 from corank._table_sorts import names_of, of_one_schema, order_by
@@ -197,10 +197,13 @@ def built(
     """The joined table of these rows; `keys` has the right name of each left key, `names` what `renamed` returned."""
     # Keys come from the left side; rows that only the right side has are together.
     lacks_left = np.flatnonzero(of_left < 0)
+    plain = [name for name in library.columns(left) if name not in keys or not lacks_left.size]
+    wanted = [(left, name, of_left) for name in plain] + [(right, name, of_right) for name in names]
+    found = dict(zip([*plain, *names.values()], picked(library, wanted)))
     columns: dict[Any, Any] = {}
     for name in library.columns(left):
-        if name not in keys or not lacks_left.size:
-            columns[name] = library.pick(left, name, of_left)
+        if name in found:
+            columns[name] = found[name]
         else:
             first = library.pick(left, name, of_left[of_left >= 0])
             whole = library.append(first, library.pick(right, keys[name], of_right[lacks_left]))
@@ -208,6 +211,5 @@ def built(
             places[of_left >= 0] = np.arange(of_left.size - lacks_left.size)
             places[lacks_left] = np.arange(of_left.size - lacks_left.size, of_left.size)
             columns[name] = library.again(whole, places)
-    for name, made in names.items():
-        columns[made] = library.pick(right, name, of_right)
+    columns.update((made, found[made]) for made in names.values())
     return library.build(columns)
