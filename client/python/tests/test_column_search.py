@@ -288,3 +288,38 @@ def test_any_number_of_keys_and_decimals_are_found(corankd_client: corank.Client
     for side, bound in (("left", bisect.bisect_left), ("right", bisect.bisect_right)):
         found = corankd_client.search_by(table.take(order), table, names, side=side)  # type: ignore[arg-type]
         assert found.tolist() == [bound(haystack, row) for row in rows]
+
+
+def test_needles_that_do_not_compare_with_the_table_are_refused(corankd_client: corank.Client) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+
+    def search(needle: Any, haystack: Any) -> list[int]:
+        table, needles = pa.table({"k": haystack}), pa.table({"k": needle})
+        return list(corankd_client.search_by(table, needles, "k").tolist())
+
+    assert search(pa.array([1.5, None, math.nan]), pa.array([1.5, 2.0], pa.float32())) == [0, 2, 2]
+    assert search(pa.array([b"b", b"\xff"]), pa.array(["a", "b"])) == [1, 2]
+    assert search(pa.array([2, 1]), pa.array([1.0, 2.0])) == [1, 0]
+    assert search(pa.nulls(1), pa.array(["a"])) == [1]
+    assert search(pa.array([1.5]), pa.array([decimal.Decimal("1.5"), decimal.Decimal("2.5")])) == [0]
+    for needle, haystack in [
+        (pa.array([5]), pa.array(["5"])),
+        (pa.array(["5"]), pa.array([5])),
+        (pa.array([5]), pa.array([True])),
+        (pa.array([1.25]), pa.array([decimal.Decimal("1.2")], pa.decimal128(20, 1))),
+        (pa.array([0.1]), pa.array([0.1], pa.float32())),
+        (pa.array([1.5]), pa.array([1])),
+        (pa.array([2**60 + 1]), pa.array([1.0])),
+        (pa.array([3]), pa.array([3], pa.timestamp("s"))),
+    ]:
+        with pytest.raises(TypeError, match="needles: key 'k' is "):
+            search(needle, haystack)
+    for table, needles in [
+        tuple(pandas.DataFrame({"k": pandas.Categorical(["a"], each)}) for each in (["b", "a"], ["a"])),
+        tuple(polars.DataFrame({"k": polars.Series(["a"], dtype=polars.Enum(each))}) for each in (["b", "a"], ["a"])),
+        (pandas.DataFrame({"k": pandas.Categorical(["a"])}), pandas.DataFrame({"k": [0]})),
+    ]:
+        with pytest.raises(corank.InvalidArgument, match="needles: the categories of 'k' are not those of the table"):
+            corankd_client.search_by(table, needles, "k")
+        assert corankd_client.search_by(table, table, "k").tolist() == [0]

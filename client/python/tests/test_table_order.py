@@ -74,9 +74,11 @@ def test_equal_ranges_count_the_rows_before_and_up_to_a_needle(client: corank.Cl
 
 
 def test_merge_refuses_runs_that_are_not_sorted(corankd_client: corank.Client) -> None:
-    runs = [pa.table({"k": [1, 3, 2]}), pa.table({"k": [1, 2]})]
-    with pytest.raises(corank.InvalidArgument, match="not sorted"):
-        merge_order(corankd_client, runs, order_of("k", False, "last"), {})
+    unsorted, one = pa.table({"k": [1, 3, 2]}), pa.table({"k": [1]})
+    for runs, place in [([unsorted, one], 0), ([one, unsorted], 1), ([one.slice(1), unsorted, one.slice(1)], 1)]:
+        with pytest.raises(corank.InvalidArgument, match="not sorted") as caught:
+            merge_order(corankd_client, runs, order_of("k", False, "last"), {})
+        assert caught.value.field == f"tables[{place}]"
 
 
 def test_orders_and_types_that_make_no_sense_are_refused() -> None:

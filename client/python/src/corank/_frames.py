@@ -61,6 +61,10 @@ class Library(ABC):
         """A column as an Arrow array that sorts as the library sorts the column."""
         return self.values(table, name)
 
+    def categories(self, table: Any, name: Any) -> list[Any] | None:
+        """The values of a column in the order in which it sorts, if its type says them and `key` has their numbers."""
+        return None
+
     def check_orders(self, tables: Sequence[Any], names: Sequence[Any]) -> None:  # noqa: B027
         """Refuses tables to merge whose keys are sorted in orders of their own.
 
@@ -200,6 +204,10 @@ class _Polars(Library):
         column = table.get_column(name)
         return _arrow_of(name, column.to_physical() if column.dtype == self._polars.Enum else column)
 
+    def categories(self, table: Any, name: Any) -> list[Any] | None:
+        dtype = table.schema[name]
+        return list(dtype.categories) if dtype == self._polars.Enum else None
+
     def select(self, table: Any, names: Sequence[Any]) -> Any:
         return table.select(list(names))
 
@@ -261,15 +269,15 @@ class _Pandas(Library):
             return pa.array(codes, mask=codes < 0)
         return self.values(table, name)
 
+    def categories(self, table: Any, name: Any) -> list[Any] | None:
+        dtype = table[name].dtype
+        return list(dtype.categories) if isinstance(dtype, self._pandas.CategoricalDtype) else None
+
     def check_orders(self, tables: Sequence[Any], names: Sequence[Any]) -> None:
         for name in names:
-            first = tables[0][name].dtype
+            first = self.categories(tables[0], name)
             for at, each in enumerate(tables):
-                dtype = each[name].dtype
-                both = isinstance(dtype, self._pandas.CategoricalDtype) + isinstance(
-                    first, self._pandas.CategoricalDtype
-                )
-                if both == 1 or (both == 2 and not dtype.categories.equals(first.categories)):
+                if self.categories(each, name) != first:
                     text = f"tables[{at}]: the categories of {name!r} are not those of tables[0], nor in their order"
                     text += f"; convert it by astype(tables[0][{name!r}].dtype), and sort again"
                     raise InvalidArgument(text, field=f"tables[{at}]")

@@ -88,6 +88,16 @@ def check_type(name: str, type_: Any) -> None:
         raise TypeError(f"key: column {name!r} is {type_}; keys are {known}: {advice}")
 
 
+def kind_of(type_: Any) -> str:
+    """What values of a type compare with: "number", "bool", "time", "bytes" or "null"."""
+    types = pa.types
+    if types.is_null(type_):
+        return "null"
+    if _is_bytes(type_):
+        return "bytes"
+    return "bool" if types.is_boolean(type_) else "time" if _width_of_time(type_) else "number"
+
+
 def is_number(type_: Any) -> bool:
     """Whether the values are numbers, bools, dates or times of at most 64 bits."""
     types = pa.types

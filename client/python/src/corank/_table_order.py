@@ -99,11 +99,11 @@ def merge_order(client: ArrayOperators, tables: Sequence[Any], order: Order, opt
     """
     full = [number for number, table in enumerate(tables) if table.num_rows]
     ends = np.cumsum([0, *(tables[number].num_rows for number in full)])
-    if len(full) < 2:
-        return np.arange(ends[-1])
+    if not full:
+        return np.arange(0)
     try:
         direct = [keys for number in full if (keys := direct_key(tables[number], order)) is not None]
-        if len(direct) == len(full):
+        if len(direct) == len(full) > 1:  # Merge takes two arrays or more
             values = [np.arange(*ends[at : at + 2], dtype=np.min_scalar_type(int(ends[-1]))) for at in range(len(full))]
             found = client.merge(direct, values=values, descending=order.descending[0], **options)[1]
             return np.asarray(found)
@@ -151,8 +151,8 @@ def equal_ranges(
 def _equal_ranges(
     client: ArrayOperators, table: Any, needles: Any, order: Order, options: InfoOptions
 ) -> tuple[Places, Places]:
-    lower, upper = (search_rows(client, table, needles, order, options, side) for side in ("left", "right"))
-    return lower, upper
+    lower = search_rows(client, table, needles, order, options, "left")
+    return lower, search_rows(client, table, needles, order, options, "right", assume_sorted=True)
 
 
 def search_rows(

@@ -9,11 +9,12 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corank._elements import flag, whole
 from corank._errors import InvalidArgument
 from corank._frames import Library, Rows, check_columns, key_table, library_of, listed
-from corank._key_columns import NANS, Order, held_type, one_array
+from corank._key_columns import NANS, Order, held_type, kind_of, one_array
 from corank._table_order import merge_order, search_rows, sort_order
 from corank._typed import ArrayOperators
 
@@ -118,6 +119,10 @@ def search_by(
     check_columns("keys", names, library.columns(table), library.levels(table))
     check_columns("keys", names, other.columns(needles), other.levels(needles))
     order = order_by(library, names, descending, nulls, nan)
+    for name in names:
+        if library.categories(table, name) != other.categories(needles, name):
+            text = f"needles: the categories of {name!r} are not those of the table, in their order; convert the column"
+            raise InvalidArgument(text, field="needles")
     keys_of_table = key_table(library, table, names)
     sought = _cast_like(keys_of_table, key_table(other, needles, names), names)
     return search_rows(client, keys_of_table, sought, order, {}, side, flag("assume_sorted", assume_sorted))
@@ -131,11 +136,20 @@ def _cast_like(keys: Any, needles: Any, names: Sequence[Any]) -> Any:
     """
     columns = []
     for name, column, needle in zip(names, keys.columns, needles.columns):
-        type_, sought = held_type(column.type), one_array(needle)
+        sought, type_ = one_array(needle), one_array(column.slice(0, 0)).type
         try:
-            columns.append(sought.cast(type_))
+            if kind_of(sought.type) not in (kind_of(type_), "null"):
+                raise pa.ArrowInvalid("they do not compare")
+            made = sought.cast(type_)
+            # Arrow checks the other casts.
+            if pa.types.is_floating(sought.type) and not pa.types.is_integer(type_):
+                is_kept = pc.or_(pc.equal(made.cast(sought.type), sought), pc.is_nan(sought))
+                if not pc.all(is_kept).as_py():
+                    raise pa.ArrowInvalid("values would change")
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise TypeError(f"needles: key {name!r} is {needle.type}, and the table's is {type_}: {error}") from None
+            types = f"{needle.type}, and the table's is {column.type}"
+            raise TypeError(f"needles: key {name!r} is {types}: {error}") from None
+        columns.append(made)
     return pa.Table.from_arrays(columns, names=keys.column_names)
 
 
