@@ -10,7 +10,6 @@
 #include "proto/wire_enums.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
-#include "server/run/overlap.h"
 #include "server/run/row_sink.h"
 #include "server/run/row_source.h"
 #include "server/run/table_merge.h"
@@ -55,15 +54,6 @@ bool NeedsWhole(const Spec& sort, const Inputs& inputs) {
          !std::all_of(inputs.begin(), inputs.end(), [](const auto& input) { return IsPending(*input.second); });
 }
 
-// Merged tiles leave before later ones are read.
-bool SparesInputs(const ColumnSortOperation& whole, const Inputs& inputs) {
-  return std::none_of(whole.results().begin(), whole.results().end(), [&](const PendingResult& result) {
-    return std::any_of(inputs.begin(), inputs.end(), [&result](const auto& input) {
-      return Overlaps(*input.second, result.target, result.size_bytes());
-    });
-  });
-}
-
 bool Takes(const Spec& sort) {
   if (sort.want_ranks || sort.limit == 0 || (sort.has_rows() && sort.rows() == 0)) return false;
   const Inputs inputs = InputsOf(sort);
@@ -76,7 +66,8 @@ bool Takes(const Spec& sort) {
   if (!is_streamed && !is_shared) return false;
   const bool needs_streams = IsUnknown(sort, inputs);  // of strings, because they may be long
   const ColumnSortOperation whole(sort);
-  if (!is_streamed && !sort.run_offsets.empty() && !SparesInputs(whole, inputs)) return false;
+  // Merged tiles leave before later ones are read.
+  if (!is_streamed && !sort.run_offsets.empty() && whole.OverwritesInputs()) return false;
   return std::all_of(whole.results().begin(), whole.results().end(), [&](const PendingResult& result) {
     if (!is_streamed) return RowResult::CanHold(result.target);
     // A row of strings has many elements.

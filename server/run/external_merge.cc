@@ -6,7 +6,6 @@
 #include "proto/wire_enums.h"
 #include "server/base/status_macros.h"
 #include "server/run/chunk_merge.h"
-#include "server/run/overlap.h"
 #include "server/run/run_merge.h"
 
 namespace corank {
@@ -59,18 +58,8 @@ class MergeWork final : public ExternalWork {
 }  // namespace
 
 bool WritesApart(const MergeOperation::Spec& merge) {
-  if (!RowResult::CanHold(merge.keys_target) || !RowResult::CanHold(merge.values_target)) return false;
-  const int64_t rows = RowsOf(merge);
-  const RowShape shape = ShapeOf(merge);
-  for (const auto* inputs : {&merge.keys, &merge.values}) {
-    for (const Operand& input : *inputs) {
-      if (Overlaps(input, merge.keys_target, rows * shape.key_bytes) ||
-          Overlaps(input, merge.values_target, rows * shape.value_bytes)) {
-        return false;
-      }
-    }
-  }
-  return true;
+  return RowResult::CanHold(merge.keys_target) && RowResult::CanHold(merge.values_target) &&
+         !MergeOperation(merge).OverwritesInputs();
 }
 
 std::unique_ptr<const ExternalWork> ExternalMerge::For(const MergeOperation::Spec& merge) {

@@ -8,6 +8,7 @@
 #include "server/base/status_macros.h"
 #include "server/memory/region_registry.h"
 #include "server/run/external_work.h"
+#include "server/run/overlap.h"
 
 namespace corank {
 
@@ -43,6 +44,14 @@ int64_t KernelOperation::work_bytes() const {
   for (const Place& input : inputs_) bytes += input.input->size_bytes();
   for (const PendingResult& result : results_) bytes += result.size_bytes();
   return bytes;
+}
+
+bool KernelOperation::OverwritesInputs() const {
+  return std::any_of(results_.begin(), results_.end(), [this](const PendingResult& result) {
+    return std::any_of(inputs_.begin(), inputs_.end(), [&result](const Place& input) {
+      return Overlaps(*input.input, result.target, result.size_bytes());
+    });
+  });
 }
 
 absl::Status KernelOperation::CopyIn(EngineStream& stream) {

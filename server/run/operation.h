@@ -169,6 +169,8 @@ class KernelOperation : public Operation {
   virtual absl::Status CopyIn(EngineStream& stream);
 
   const absl::InlinedVector<PendingResult, 3>& results() const { return results_; }
+  /// Whether a result lies, in part or as a whole, where an input is.
+  bool OverwritesInputs() const;
 
  protected:
   KernelOperation() = default;

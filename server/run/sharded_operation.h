@@ -35,7 +35,7 @@ class ShardedOperation : public Operation {
  public:
   Operator op() const final { return whole_->op(); }
   int64_t work_bytes() const final { return whole_->work_bytes(); }
-  bool is_repeatable() const final { return true; }
+  bool is_repeatable() const final { return !whole_->OverwritesInputs(); }
   absl::Status Execute(Lane& lane, Outcome& outcome) final;
 
  protected:

@@ -115,37 +115,76 @@ TEST_P(ColumnsOn, MayHaveFewerRowsThanThereAreDevices) {
 
 INSTANTIATE_TEST_SUITE_P(OnSeveralDevices, ColumnsOn, ::testing::Values(2, 3, 8));
 
-TEST_F(ShardedColumnsTest, ResultsMayLieWhereTheirColumnsAre) {
-  Start(3);
-  Table table = Mixed(20'011);
-  table.output = v1::SORT_OUTPUT_KEYS_AND_INDICES;
-  SortCall call;
-  Build(table, call);
-  std::vector<int64_t> places;
-  int64_t at = 0;
-  for (size_t i = 0; i < call.outputs.size(); ++i) {
-    places.push_back(at);
-    if (i < call.inputs.size()) {
-      call.inputs[i].array->mutable_shared_memory()->set_region("r");
-      call.inputs[i].array->mutable_shared_memory()->set_offset_bytes(at);
+// Columns, and results where the columns are.
+class ColumnsInPlace : public ShardedColumnsTest {
+ protected:
+  void Place(Table table) {
+    table.output = v1::SORT_OUTPUT_KEYS_AND_INDICES;
+    Build(table, call_);
+    for (size_t i = 0; i < call_.outputs.size(); ++i) {
+      places_.push_back(end_);
+      if (i < call_.inputs.size()) {
+        call_.inputs[i].array->mutable_shared_memory()->set_region("r");
+        call_.inputs[i].array->mutable_shared_memory()->set_offset_bytes(end_);
+      }
+      *call_.outputs[i].destination = ToRegion(end_);
+      end_ += static_cast<int64_t>(call_.outputs[i].expected.size() + 64) / 64 * 64;
     }
-    *call.outputs[i].destination = ToRegion(at);
-    at += static_cast<int64_t>(call.outputs[i].expected.size() + 64) / 64 * 64;
   }
+  Answer SortAgain() {
+    std::memset(object_.As<char>(), 0xEE, static_cast<size_t>(end_));
+    for (size_t i = 0; i < call_.inputs.size(); ++i) {
+      std::memcpy(object_.As<char>(places_[i]), call_.inputs[i].bytes.data(), call_.inputs[i].bytes.size());
+    }
+    return Sort(call_.request);
+  }
+  void ExpectSorted() {
+    for (size_t i = 0; i < call_.outputs.size(); ++i) {
+      const std::string& expected = call_.outputs[i].expected;
+      EXPECT_TRUE(std::string(object_.As<char>(places_[i]), expected.size()) == expected) << "result " << i;
+      EXPECT_EQ(object_.As<char>(places_[i])[expected.size()], '\xEE') << "behind result " << i;
+    }
+  }
+
+ private:
+  SortCall call_;
+  std::vector<int64_t> places_;
+  int64_t end_ = 0;
+};
+
+TEST_F(ColumnsInPlace, AreSorted) {
+  Start(3);
+  Place(Mixed(20'011));
   Answer answer;
   EXPECT_TRUE(Eventually([&] {
-    std::memset(object_.As<char>(), 0xEE, static_cast<size_t>(at));
-    for (size_t i = 0; i < call.inputs.size(); ++i) {
-      std::memcpy(object_.As<char>(places[i]), call.inputs[i].bytes.data(), call.inputs[i].bytes.size());
-    }
-    answer = Sort(call.request);
+    answer = SortAgain();
     return answer.devices() == 3;
   })) << answer.status.error_message();
-  for (size_t i = 0; i < call.outputs.size(); ++i) {
-    const std::string& expected = call.outputs[i].expected;
-    EXPECT_TRUE(std::string(object_.As<char>(places[i]), expected.size()) == expected) << "result " << i;
-    EXPECT_EQ(object_.As<char>(places[i])[expected.size()], '\xEE') << "behind result " << i;
-  }
+  ExpectSorted();
+}
+
+TEST_F(ColumnsInPlace, AreNeverReadAgainWhenMemoryRunsShort) {
+  Start(3);
+  Place(Mixed(3001));
+  RunShortInEachCall(
+      3, [&] { return SortAgain(); },
+      [&](const Answer& answer) {
+        if (answer.status.ok()) return ExpectSorted();
+        EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << answer.status.error_message();
+      });
+}
+
+TEST_F(ShardedColumnsTest, TriesAgainWhenMemoryRunsShort) {
+  Start(3);
+  SortCall call;
+  Build(Mixed(3001), call);
+  PlaceInline(call);
+  RunShortInEachCall(
+      3, [&] { return Sort(call.request); },
+      [&](const Answer& answer) {
+        ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+        EXPECT_TRUE(ResultsOf(answer.response)[0] == call.outputs[0].expected);
+      });
 }
 
 TEST_F(ShardedColumnsTest, TakesOneDeviceWhereOthersCannotHelp) {

@@ -6,12 +6,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/server/messages.h"
 #include "tests/server/running_server.h"
 #include "tests/server/several_devices.h"
 #include "tests/server/shared_object.h"
+#include "tests/support/faulty_engine.h"
 
 namespace corank::testing {
 
@@ -34,15 +36,40 @@ class ShardedTest : public ::testing::Test {
     options.devices_per_request = devices_per_request;
     options.arrays.max_bytes = kept_bytes_;
     options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
-    running_ = std::make_unique<RunningServer>(options, SwitchedEngines(devices, &devices_));
+    std::vector<ChosenEngine> engines = SwitchedEngines(devices, &devices_);
+    for (ChosenEngine& engine : engines) engine.engine = Faulty(std::move(engine.engine), faults_);
+    running_ = std::make_unique<RunningServer>(options, std::move(engines));
   }
   DeviceSwitch& device(int i) { return *devices_[static_cast<size_t>(i)]; }
   /// Requests of an operator that several devices have shared.
   double Shared(const std::string& op) const {
     return MetricOf(running_->server(), "corank_sharded_requests_total", op);
   }
+  /// Lets one call after another of all devices fail for lack of memory, until an answer comes before the call.
+  /// `answer_of` sends the request and returns the answer, which may be of fewer devices than wanted. `check` gets the
+  /// answers of requests of which a call failed, if so many devices gave them, and those that are errors.
+  template <typename AnswerOf, typename Check>
+  void RunShortInEachCall(int devices, const AnswerOf& answer_of, const Check& check) {
+    for (int64_t call = 1;;) {
+      SCOPED_TRACE(::testing::Message() << "call " << call);
+      faults_->FailCall(call, absl::ResourceExhaustedError("no memory, as planned"));
+      const auto answer = answer_of();
+      const std::string failed = faults_->failed();
+      faults_->FailCall(0, absl::OkStatus());
+      if (answer.status.ok() && answer.devices() != devices) continue;  // a device is busy for a moment after an answer
+      SCOPED_TRACE(failed);
+      if (failed.empty()) {
+        EXPECT_GT(call, 20);
+        break;
+      }
+      if (failed != "Engine::AllocateHost") check(answer);  // that one takes the message's memory
+      if (::testing::Test::HasFailure()) break;
+      ++call;
+    }
+  }
 
-  int64_t kept_bytes_ = 0;  // Server::Options::arrays.max_bytes
+  std::shared_ptr<FaultPlan> faults_ = std::make_shared<FaultPlan>();  // of all devices
+  int64_t kept_bytes_ = 0;                                             // Server::Options::arrays.max_bytes
   std::vector<std::shared_ptr<DeviceSwitch>> devices_;
   std::unique_ptr<RunningServer> running_;
 };

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "server/plan/planner.h"
+#include "tests/server/memory_calls.h"
 #include "tests/server/messages.h"
 #include "tests/server/sharded_fixture.h"
 
@@ -104,6 +105,33 @@ TEST_F(ShardedSortTest, ReturnsIndicesAlone) {
     ASSERT_TRUE(keys[order[i - 1]] < keys[order[i]] ||
                 (keys[order[i - 1]] == keys[order[i]] && order[i - 1] < order[i]));
   }
+}
+
+TEST_F(ShardedSortTest, NeverReadsOverwrittenKeysAgainWhenMemoryRunsShort) {
+  Start(3);
+  SharedObject object(1 << 20);
+  ASSERT_TRUE(MemoryCalls(running_->channel()).Register(object).ok());
+  const std::vector<int32_t> keys = Keys(3001);
+  std::vector<int32_t> sorted = keys;
+  std::sort(sorted.begin(), sorted.end());
+  v1::SortRequest request;
+  request.mutable_keys()->set_type(v1::ELEMENT_TYPE_INT32);
+  request.mutable_keys()->set_count(3001);
+  request.mutable_keys()->mutable_shared_memory()->set_region("r");
+  *request.mutable_keys_destination() = ToRegion(0);
+  RunShortInEachCall(
+      3,
+      [&] {
+        std::memcpy(object.As<int32_t>(), keys.data(), keys.size() * sizeof(int32_t));
+        return Sort(request);
+      },
+      [&](const Answer& answer) {
+        if (!answer.status.ok()) {
+          EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << answer.status.error_message();
+          return;
+        }
+        EXPECT_TRUE(std::equal(sorted.begin(), sorted.end(), object.As<int32_t>()));
+      });
 }
 
 class FirstRows : public ShardedSortTest, public ::testing::WithParamInterface<int> {};

@@ -29,7 +29,7 @@ class ShardedColumnSortOperation final : public Operation {
 
   Operator op() const override { return Operator::kSort; }
   int64_t work_bytes() const override { return whole_.work_bytes(); }
-  bool is_repeatable() const override { return true; }
+  bool is_repeatable() const override { return !whole_.OverwritesInputs(); }
   /// Of each device.
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status Execute(Lane& lane, Outcome& outcome) override;
