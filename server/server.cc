@@ -105,7 +105,6 @@ Server::Server(const Options& options, std::vector<ChosenEngine> engines, const 
       plan_(PlanMemory(options, devices_)),
       buffered_(Budget::Create(BufferedBytes(MainLimits(options)))),
       timers_(std::make_shared<wire::Loop>()),
-      helpers_(options.helpers.value_or(Helpers::CountFor(UsableCores()))),
       host_pool_(HostPool::Create(&devices_.set(), options.host_pool)),
       run_buffers_(RunBuffers::Create(
           {plan_.budgets.host_limit_bytes, options.max_kept_run_bytes.value_or(plan_.budgets.host_limit_bytes)})),
@@ -113,7 +112,8 @@ Server::Server(const Options& options, std::vector<ChosenEngine> engines, const 
       arrays_(StoreOptions(options), &devices_.set(), clock),
       device_memory_(plan_.budgets),
       queue_(QueueOptions(options, engine_info()), clock, &metrics_, &device_memory_, &devices_.set()),
-      long_queue_(LongQueueOptions(options), clock, &metrics_, &device_memory_, &devices_.set()) {}
+      long_queue_(LongQueueOptions(options), clock, &metrics_, &device_memory_, &devices_.set()),
+      helpers_(options.helpers.value_or(Helpers::CountFor(UsableCores()))) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, std::vector<ChosenEngine> engines,
                                                       const Clock* clock, const Logger* logger) {

@@ -199,7 +199,6 @@ class Server {
   const MemoryPlan plan_;
   const std::shared_ptr<Budget> buffered_;  // messages that have not come whole
   const std::shared_ptr<wire::Loop> timers_;
-  Helpers helpers_;
   const std::shared_ptr<HostPool> host_pool_;
   const std::shared_ptr<RunBuffers> run_buffers_;
   RegionRegistry regions_;
@@ -223,6 +222,8 @@ class Server {
   std::unique_ptr<RpcEndpoint> rpc_, health_rpc_;
   std::string metrics_address_;
   std::unique_ptr<Housekeeper> housekeeper_;
+  // Destroyed first: helpers may still work for calls that have ended, such as a pin past its deadline.
+  Helpers helpers_;
 };
 
 }  // namespace corank

@@ -12,6 +12,7 @@
 #include "absl/synchronization/notification.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
+#include "kernels/engine/forwarding_engine.h"
 #include "tests/server/memory_calls.h"
 #include "tests/server/messages.h"
 #include "tests/server/reach_engine.h"
@@ -210,6 +211,55 @@ TEST(PinningTest, EndsForItsCallerWithoutTheDriverAndLeavesNothingAfterwards) {
   goes_on.Notify();
   EXPECT_TRUE(Eventually([&] { return server.server().regions().region_count() == 1; }));
   EXPECT_TRUE(becomes("hangs", grpc::StatusCode::OK));
+}
+
+// Pins the first region quickly and tells when it is gone. The second one takes until the test goes on.
+class SlowPins final : public ForwardingEngine {
+ public:
+  struct Events {
+    absl::Notification second_begins, goes_on, first_is_gone;
+  };
+  SlowPins(std::unique_ptr<Engine> engine, Events* events) : ForwardingEngine(std::move(engine)), events_(events) {}
+
+  absl::StatusOr<std::unique_ptr<EngineMemory>> PinHost(void* h_bytes, int64_t bytes) override {
+    if (is_first_.exchange(false)) return std::make_unique<First>(h_bytes, bytes, events_);
+    events_->second_begins.Notify();
+    events_->goes_on.WaitForNotification();
+    return ForwardingEngine::PinHost(h_bytes, bytes);
+  }
+
+ private:
+  class First final : public EngineMemory {
+   public:
+    First(void* data, int64_t bytes, Events* events) : EngineMemory(data, bytes), events_(events) {}
+    ~First() override { events_->first_is_gone.Notify(); }
+
+   private:
+    Events* const events_;
+  };
+
+  Events* const events_;
+  std::atomic<bool> is_first_{true};
+};
+
+TEST(PinningTest, OutlivesItsCallAndNotTheRegions) {
+  SlowPins::Events events;
+  ChosenEngine engine = CpuEngine();
+  engine.engine = std::make_unique<SlowPins>(std::move(engine.engine), &events);
+  auto server = std::make_unique<RunningServer>(PlacesOptions(), std::move(engine));
+  const MemoryCalls memory(server->channel());
+  const SharedObject object(4096);
+  ASSERT_TRUE(memory.Register(object, "first").ok());
+  std::thread caller([&memory, &object] { EXPECT_FALSE(memory.Register(object, "second").ok()); });
+  events.second_begins.WaitForNotification();
+  server->server().Stop();  // does not wait for the driver
+  caller.join();
+  std::thread destroyer([&server] { server.reset(); });
+  EXPECT_FALSE(events.first_is_gone.WaitForNotificationWithTimeout(absl::Milliseconds(100)))
+      << "a helper still needs the regions";
+  events.goes_on.Notify();
+  destroyer.join();
+  EXPECT_TRUE(events.first_is_gone.HasBeenNotified());
 }
 
 TEST_F(PlacesTest, StringsUpToALimitGoWhereTheyAreWanted) {
