@@ -293,7 +293,8 @@ absl::StatusOr<Configuration> ReadConfiguration(const std::vector<std::string>& 
   const std::string path = ConfigPath(flags, environment);
   Reader reader;
   reader.ReadDefaults();
-  if (!path.empty()) reader.ReadConfigFile(path);
+  // What follows refuses another path without repeating it.
+  if (!path.empty() && IsPlainText(path)) reader.ReadConfigFile(path);
   reader.ReadEnvironment(environment);
   reader.ReadArguments(flags);
   if (reader.errors().empty()) reader.ReadGroups(configuration);

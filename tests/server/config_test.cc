@@ -206,6 +206,12 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
   for (const auto& [argument, message] : bad) EXPECT_THAT(Error({argument}), HasSubstr(message)) << argument;
 }
 
+TEST_F(ConfigTest, APathThatWouldSplitTheErrorIsNotRepeated) {
+  const std::string error = "this is not a valid value: it is not UTF-8, or holds control characters";
+  EXPECT_EQ(Error({"--config=/a\n\xC2\x85"}), "--config: " + error);
+  EXPECT_EQ(Error({}, {"CORANK_CONFIG=/a\n\xC2\x85"}), "CORANK_CONFIG: " + error);
+}
+
 TEST_F(ConfigTest, ABadAddressIsToldOnce) {
   EXPECT_EQ(Error({"--listen=here"}),
             "--listen: 'here' is not HOST:PORT (IPv6: [HOST]:PORT) with a port of 0 to 65535, nor unix:PATH");
