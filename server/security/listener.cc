@@ -132,9 +132,10 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Create(const ListenAddress& 
 
 Listener::~Listener() {
   Stop();
+  // Before the socket ends: a successor would take over the path of a dead one, and lose its own socket here.
+  if (!path_.empty()) unlink(path_.c_str());
   for (const int fd : sockets_) close(fd);
   if (wake_ >= 0) close(wake_);
-  if (!path_.empty()) unlink(path_.c_str());
 }
 
 absl::Status Listener::ListenOnHost(const ListenAddress& address) {
@@ -190,9 +191,10 @@ absl::Status Listener::ListenOnPath(const std::string& path) {
     const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const int error = connect(probe, generic, sizeof(address)) == 0 || errno == EAGAIN ? EADDRINUSE : errno;
     close(probe);
-    if (error != ECONNREFUSED) return Cannot(name, std::strerror(error));
+    // ENOENT, here and below: a server that stops has removed it meanwhile.
+    if (error != ECONNREFUSED && error != ENOENT) return Cannot(name, std::strerror(error));
     // Left behind by a killed server.
-    if (unlink(path.c_str()) != 0) {
+    if (error == ECONNREFUSED && unlink(path.c_str()) != 0 && errno != ENOENT) {
       return Cannot(
           name, absl::StrCat("a socket without a server has this name, and cannot be removed: ", std::strerror(errno)));
     }

@@ -9,8 +9,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/string_view.h"
@@ -108,9 +110,13 @@ TEST_F(ListenerTest, SaysWhyItCannotHaveAPath) {
   ASSERT_EQ(chmod(folder_.Path("").c_str(), 0555), 0);
   // Root may write everywhere.
   const bool is_root = geteuid() == 0;
+  // Relative paths, because others may not pass the folders above.
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_.Path(""));
   ASSERT_EQ(is_root ? seteuid(65534) : 0, 0);
-  const std::string fresh = Error("unix:" + folder_.Path("socket")), stale = Error("unix:" + folder_.Path("dead"));
+  const std::string fresh = Error("unix:socket"), stale = Error("unix:dead");
   ASSERT_EQ(is_root ? seteuid(0) : 0, 0);
+  std::filesystem::current_path(before);
   ASSERT_EQ(chmod(folder_.Path("").c_str(), 0755), 0);
   EXPECT_THAT(fresh, AllOf(HasSubstr("socket"), HasSubstr("Permission denied")));
   EXPECT_THAT(stale, AllOf(HasSubstr("dead"), HasSubstr("cannot be removed: Permission denied")));
@@ -126,6 +132,22 @@ TEST_F(ListenerTest, APathIsTakenOverFromTheDeadAndNotFromTheLiving) {
   Listen(address);
   folder_.Write("socket", "mine");
   EXPECT_THAT(Error(address), HasSubstr("not a socket"));
+}
+
+TEST_F(ListenerTest, ASuccessorTakesThePathWhileItsPredecessorStops) {
+  const std::string path = folder_.Path("socket"), address = "unix:" + path;
+  for (int i = 0; i < 300; ++i) {
+    auto first = Listen(address);
+    std::thread stops([&first] { first.reset(); });
+    auto second = Listener::Create(*ListenAddress::Parse(address), 0, &logger_);
+    while (!second.ok() && !HasFailure()) {
+      EXPECT_THAT(second.status().message(), HasSubstr("in use"));
+      second = Listener::Create(*ListenAddress::Parse(address), 0, &logger_);
+    }
+    stops.join();
+    ASSERT_TRUE(second.ok());
+    ASSERT_EQ(access(path.c_str(), F_OK), 0) << "the predecessor has removed its successor's socket";
+  }
 }
 
 }  // namespace
