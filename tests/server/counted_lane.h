@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -81,54 +82,47 @@ class LateStream final : public ForwardingStream {
   std::vector<std::function<absl::Status()>> late_;
 };
 
-class CountedStream final : public ForwardingStream {
+class CountedStream final : public InterceptingStream<CountedStream> {
  public:
   CountedStream(std::unique_ptr<EngineStream> stream, int device, FailingCalls* calls)
-      : ForwardingStream(std::move(stream)), device_(device), calls_(calls) {}
+      : InterceptingStream(std::move(stream)), device_(device), calls_(calls) {}
   int device() const override { return device_; }
   absl::Status Begin(Pace pace) override {
-    absl::Status status = calls_->Next();
-    if (!status.ok()) return status;
     most_ = bytes();
-    given_ = 0;
-    is_open_ = true;
-    return ForwardingStream::Begin(pace);
+    most_host_ = host_bytes();
+    given_ = given_host_ = 0;
+    absl::Status begun = InterceptingStream::Begin(pace);
+    if (begun.ok()) is_open_ = true;
+    return begun;
+  }
+  absl::StatusOr<const void*> Upload(const void* h_bytes, int64_t bytes) override {
+    given_ += bytes;  // as on a GPU
+    return InterceptingStream::Upload(h_bytes, bytes);
   }
   absl::StatusOr<void*> AllocateDevice(int64_t bytes) override {
-    absl::Status status = calls_->Next();
-    if (!status.ok()) return status;
     given_ += bytes;
-    return ForwardingStream::AllocateDevice(bytes);
+    return InterceptingStream::AllocateDevice(bytes);
   }
-  absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
-    absl::Status status = calls_->Next();
-    return status.ok() ? ForwardingStream::Copy(d_to, d_from, bytes) : status;
-  }
-  absl::Status CopyToDevice(void* d_to, const void* h_from, int64_t bytes) override {
-    absl::Status status = calls_->Next();
-    return status.ok() ? ForwardingStream::CopyToDevice(d_to, h_from, bytes) : status;
-  }
-  absl::Status CopyToHost(void* h_to, const void* d_from, int64_t bytes) override {
-    absl::Status status = calls_->Next();
-    return status.ok() ? ForwardingStream::CopyToHost(h_to, d_from, bytes) : status;
-  }
-  absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override {
-    absl::Status status = calls_->Next();
-    return status.ok() ? ForwardingStream::SortColumns(args, report) : status;
-  }
-  absl::Status Move(const MoveArgs& args, OperatorReport* report) override {
-    absl::Status status = calls_->Next();
-    return status.ok() ? ForwardingStream::Move(args, report) : status;
+  absl::StatusOr<void*> AllocateHost(int64_t bytes) override {
+    given_host_ += bytes;
+    return InterceptingStream::AllocateHost(bytes);
   }
   absl::StatusOr<PhaseTimes> Finish() override {
     is_open_ = false;
-    const absl::StatusOr<PhaseTimes> times = ForwardingStream::Finish();
+    const absl::StatusOr<PhaseTimes> times = next().Finish();
     absl::Status status = calls_->Next();
     if (!status.ok()) return status;
     return times;
   }
-  /// The most device memory that it has handed out at a time.
+  template <typename Call>
+  std::invoke_result_t<Call> Intercept(const char*, const Call& call) {
+    absl::Status status = calls_->Next();
+    if (!status.ok()) return status;
+    return call();
+  }
+  /// The most device and pinned memory that it has handed out at a time.
   int64_t bytes() const { return std::max(most_, given_ + workspace_bytes()); }
+  int64_t host_bytes() const { return std::max(most_host_, given_host_); }
   /// Whether it has begun and not finished.
   bool is_open() const { return is_open_; }
 
@@ -136,6 +130,7 @@ class CountedStream final : public ForwardingStream {
   const int device_;
   FailingCalls* const calls_;
   int64_t given_ = 0, most_ = 0;
+  int64_t given_host_ = 0, most_host_ = 0;
   bool is_open_ = false;
 };
 
@@ -148,25 +143,31 @@ class CountedLane final : public Lane {
   Engine& engine() override { return *engines_[0]; }
   absl::StatusOr<EngineStream*> ExtraStream(int i) override { return StreamOn(0, i + 1); }
   absl::StatusOr<EngineStream*> StreamOn(int device, int i) override {
+    const auto known = streams_.find({device, i});
+    if (known != streams_.end()) return known->second.get();
+    if (absl::Status status = calls_.Next(); !status.ok()) return status;
+    absl::StatusOr<std::unique_ptr<EngineStream>> made =
+        engines_[static_cast<size_t>(device) % engines_.size()]->CreateStream();
+    if (!made.ok()) return made.status();
+    if (is_late_) made = std::make_unique<LateStream>(*std::move(made));
     std::unique_ptr<CountedStream>& stream = streams_[{device, i}];
-    if (stream == nullptr) {
-      absl::StatusOr<std::unique_ptr<EngineStream>> made =
-          engines_[static_cast<size_t>(device) % engines_.size()]->CreateStream();
-      if (!made.ok()) return made.status();
-      if (is_late_) made = std::make_unique<LateStream>(*std::move(made));
-      stream = std::make_unique<CountedStream>(*std::move(made), device, &calls_);
-    }
+    stream = std::make_unique<CountedStream>(*std::move(made), device, &calls_);
     return stream.get();
   }
   absl::Status CheckWanted() override { return absl::OkStatus(); }
 
-  /// The most of any device.
+  /// The most device memory of any device, and the pinned memory of all.
   int64_t bytes() const {
     std::map<int, int64_t> bytes;
     for (const auto& [place, stream] : streams_) bytes[place.first] += stream->bytes();
     int64_t most = 0;
     for (const auto& [device, of_device] : bytes) most = std::max(most, of_device);
     return most;
+  }
+  int64_t host_bytes() const {
+    int64_t bytes = 0;
+    for (const auto& [place, stream] : streams_) bytes += stream->host_bytes();
+    return bytes;
   }
   int open_streams() const {
     return static_cast<int>(
