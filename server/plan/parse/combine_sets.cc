@@ -13,6 +13,15 @@ namespace {
 
 constexpr Field kLeft{"left"}, kRight{"right"}, kLeftValues{"left_values"}, kRightValues{"right_values"};
 
+constexpr bool Pairs(v1::SetOperation wire, SetOperation operation) {
+  return static_cast<SetOperation>(wire) == operation;
+}
+static_assert(Pairs(v1::SET_OPERATION_UNION, SetOperation::kUnion) &&
+              Pairs(v1::SET_OPERATION_INTERSECTION, SetOperation::kIntersection) &&
+              Pairs(v1::SET_OPERATION_DIFFERENCE, SetOperation::kDifference) &&
+              Pairs(v1::SET_OPERATION_SYMMETRIC_DIFFERENCE, SetOperation::kSymmetricDifference) &&
+              v1::SetOperation_MAX == v1::SET_OPERATION_SYMMETRIC_DIFFERENCE);
+
 absl::StatusOr<SetOperation> CheckOperation(v1::SetOperation operation) {
   if (operation == v1::SET_OPERATION_UNSPECIFIED) {
     return InvalidField("operation", "required: union, intersection, difference or symmetric difference");
@@ -20,7 +29,7 @@ absl::StatusOr<SetOperation> CheckOperation(v1::SetOperation operation) {
   if (!v1::SetOperation_IsValid(operation)) {
     return InvalidField("operation", absl::StrCat("not a known set operation: ", operation));
   }
-  return static_cast<SetOperation>(operation);  // they have the same numbers
+  return static_cast<SetOperation>(operation);
 }
 
 absl::Status CheckValues(const v1::CombineSetsRequest& request, CombineSetsOperation::Spec& spec, Places& places) {
