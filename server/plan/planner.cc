@@ -51,7 +51,7 @@ bool Shard(Plan& plan, const PlannerOptions& options, const DeviceSet& devices, 
   if (shards == 0) return false;
   std::unique_ptr<Operation> operation = plan.operation->Sharded(shards);
   MemoryNeed need = NeedOf(*operation, Strategy::kSharded, devices);
-  if (!Fits(need, options.max_device_bytes)) return false;
+  if (!Fits(need, options.max_device_bytes) || need.host_bytes > options.max_host_bytes) return false;
   ShareAmong(shards, std::move(operation), std::move(need), plan);
   return true;
 }

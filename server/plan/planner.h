@@ -26,7 +26,7 @@ struct PlannerOptions {
   int64_t long_bytes = int64_t{32} << 20;
   /// Whether long work in shared memory runs piece by piece if it can.
   bool in_pieces = false;
-  /// Most pinned memory of work that runs piece by piece.
+  /// Most pinned memory of work that runs piece by piece, or that several devices share.
   int64_t max_host_bytes = 0;
   /// Most devices that share one request; 0: all, 1: none does.
   int most_shards = 0;

@@ -62,14 +62,23 @@ ShardedTable::~ShardedTable() {
   static_cast<void>(FinishAll(absl::OkStatus()).ok());
 }
 
+int64_t ShardedTable::AllKept() const {
+  int64_t rows = 0;
+  for (const Part& part : parts_) rows += part.kept;
+  return rows;
+}
+
+int64_t ShardedTable::host_bytes() const {
+  return TableCuts::HostBytes(shape_, AllKept(), static_cast<int64_t>(parts_.size()),
+                              static_cast<int64_t>(positions_.size()));
+}
+
 int64_t ShardedTable::device_bytes(const Engine& engine) const {
   const Part& part = parts_.front();  // a largest one
-  int64_t all_kept = 0;
-  for (const Part& each : parts_) all_kept += each.kept;
   const auto parts = static_cast<int64_t>(parts_.size()), cuts = static_cast<int64_t>(positions_.size());
   const int64_t pieces = tile_rows_ + 2 * (shape_.WholeRows(1) - 1) * parts;
   return shape_.SortBytes(engine, {part.rows}, part.kept) +
-         TableCuts::DeviceBytes(shape_, part.kept, all_kept, parts, cuts, engine) +
+         TableCuts::DeviceBytes(shape_, part.kept, AllKept(), parts, cuts, engine) +
          std::min<int64_t>(kTileStreams, static_cast<int64_t>(part.tiles.size())) *
              shape_.SortBytes(engine, {pieces}, pieces, parts_.size());
 }

@@ -2,7 +2,7 @@
 //
 // Algorithm: each device takes an equal part of the rows over its own bus and sorts it. Cuts by rank (table_cuts.h)
 //            divide the result into a part for each device, and these into tiles. Each device copies the pieces of a
-//            tile from the others, one run behind the other, and SortColumns merges them, while another tile's pieces
+//            tile from the others, one after the other, and SortColumns merges them, while another tile's pieces
 //            are on their way and a third one's rows leave.
 // Bitmaps: copies take whole bytes of 8 rows, so parts and tiles begin at a multiple of 8 rows. Pieces need not; they
 //          bring up to 7 rows more at either end. The rows before the pieces are the first ones of the merge, and as
@@ -36,8 +36,8 @@ class ShardedTable {
     int64_t tile_bytes = int64_t{32} << 20;
   };
 
-  /// Tables without strings. The pointees outlive this object. `lane` may be null if nothing but device_bytes is
-  /// called.
+  /// Tables without strings. The pointees outlive this object. `lane` may be null if nothing but device_bytes
+  /// and host_bytes is called.
   ShardedTable(const TableShape& shape, const Options& options, const std::vector<int>& devices, Lane* lane);
   ~ShardedTable();
   ShardedTable(const ShardedTable&) = delete;
@@ -45,6 +45,8 @@ class ShardedTable {
 
   /// Upper bound of the device memory of each device.
   int64_t device_bytes(const Engine& engine) const;
+  /// Upper bound of the pinned memory of all devices.
+  int64_t host_bytes() const;
 
   /// Call these in this order, once each. They return the errors of the streams and of Lane::CheckWanted.
 
@@ -76,6 +78,8 @@ class ShardedTable {
     v1::RequestStats stats = {};
   };
 
+  // Of all parts.
+  int64_t AllKept() const;
   // A stream of the part's device that FinishAll waits for.
   absl::StatusOr<EngineStream*> Begin(Part& part, int number);
   absl::Status FinishAll(absl::Status status);

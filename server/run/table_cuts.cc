@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "kernels/engine/alignment.h"
 #include "kernels/engine/range_copier.h"
 #include "server/base/status_macros.h"
 
@@ -44,6 +45,14 @@ int64_t CopyBytes(const TableShape& shape, int64_t ranges, int64_t rows, const E
   return bytes;
 }
 
+// The pinned memory for copies of some ranges of several runs.
+int64_t HostCopyBytes(const TableShape& shape, int64_t runs, int64_t ranges, int64_t rows) {
+  const int64_t blocks = runs * (6 + static_cast<int64_t>(shape.key_arrays()));  // each begins aligned
+  int64_t bytes = blocks * kArrayAlignment + (shape.has_bitmaps() ? 2 : 1) * RangeCopier::RangesBytes(ranges);
+  for (size_t i = 0; i < shape.key_arrays(); ++i) bytes += rows * shape.arrays()[i].element_bytes;
+  return bytes;
+}
+
 // Of bytes, each of which has one row's bit in its lowest place, makes the bitmap of these rows.
 void PackBits(char* bytes, int64_t rows) {
   for (int64_t row = 0; row < rows; ++row) {
@@ -52,7 +61,7 @@ void PackBits(char* bytes, int64_t rows) {
   }
 }
 
-// There are about as many samples as rows in all ranges, the least of both together.
+// There are about as many samples as rows in all ranges, which keeps their sum least.
 int64_t SpaceOf(int64_t all_rows, int64_t runs, int64_t positions) {
   const auto cuts = static_cast<double>(std::max<int64_t>(1, positions) * (runs + 2));
   return std::max(kWhole, RoundUp(static_cast<int64_t>(std::sqrt(static_cast<double>(all_rows) / cuts))));
@@ -86,6 +95,14 @@ int64_t TableCuts::DeviceBytes(const TableShape& shape, int64_t rows, int64_t al
   // FindRanges: the samples at both ends of a range are runs + 1 apart, or a range begins with its run.
   const int64_t range = std::min(RoundUp(rows), (runs + 2) * space + 2 * kWhole);
   return CopyBytes(shape, samples, samples, engine) + CopyBytes(shape, positions, positions * range, engine);
+}
+
+int64_t TableCuts::HostBytes(const TableShape& shape, int64_t all_rows, int64_t runs, int64_t positions) {
+  const int64_t space = SpaceOf(all_rows, runs, positions), samples = all_rows / space + runs;
+  // FindRanges: between the samples at both ends of the ranges of a position there are runs + 1 spaces in all runs
+  // together. Beside these each range has less than one space, and what makes it whole at either end.
+  const int64_t rows = std::min(all_rows + runs * kWhole, (2 * runs + 1) * space + 2 * runs * kWhole);
+  return HostCopyBytes(shape, runs, samples, samples) + HostCopyBytes(shape, runs, positions * runs, positions * rows);
 }
 
 absl::Status TableCuts::CopySamples(size_t run, EngineStream& stream) {

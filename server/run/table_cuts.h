@@ -26,14 +26,16 @@ class TableCuts {
     int64_t rows = 0;
   };
 
-  /// `positions`: rows of the result, ascending. All but the number of rows of all runs are whole rows
-  /// (TableShape::WholeRows); so is the number of rows of each run that another one with rows follows.
+  /// `positions`: rows of the result, ascending. All but the last one are whole rows (TableShape::WholeRows); so is the
+  /// number of rows of each run that another one with rows follows.
   TableCuts(const TableShape& shape, std::vector<Run> runs, std::vector<int64_t> positions);
 
   /// Upper bound of the device memory that the streams of a run with `rows` rows hand out, of `all_rows` in `runs`
   /// runs.
   static int64_t DeviceBytes(const TableShape& shape, int64_t rows, int64_t all_rows, int64_t runs, int64_t positions,
                              const Engine& engine);
+  /// Upper bound of the pinned memory that the streams of all runs hand out.
+  static int64_t HostBytes(const TableShape& shape, int64_t all_rows, int64_t runs, int64_t positions);
 
   /// Enqueue copies from the memory of run `run`, on a stream of its device that has begun. It keeps what they copy
   /// until it begins again.

@@ -209,6 +209,13 @@ TEST_F(ShardedColumnsTest, TakesOneDeviceWhereOthersCannotHelp) {
   EXPECT_EQ(Shared("sort"), 0);
 }
 
+TEST_F(ShardedColumnsTest, TakesOneDeviceWithoutPinnedMemoryForCuts) {
+  pinned_bytes_ = 1000;
+  Start();
+  CheckInline(1, Mixed(20'011));
+  EXPECT_EQ(Shared("sort"), 0);
+}
+
 TEST_F(ShardedColumnsTest, RefusesABadRequestAsOneDeviceDoes) {
   Start();
   SortCall call;

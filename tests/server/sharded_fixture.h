@@ -35,6 +35,7 @@ class ShardedTest : public ::testing::Test {
     options.shard_bytes = kShardBytes;
     options.devices_per_request = devices_per_request;
     options.arrays.max_bytes = kept_bytes_;
+    options.streams.max_host_bytes = pinned_bytes_;
     options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
     std::vector<ChosenEngine> engines = SwitchedEngines(devices, &devices_);
     for (ChosenEngine& engine : engines) engine.engine = Faulty(std::move(engine.engine), faults_);
@@ -70,6 +71,7 @@ class ShardedTest : public ::testing::Test {
 
   std::shared_ptr<FaultPlan> faults_ = std::make_shared<FaultPlan>();  // of all devices
   int64_t kept_bytes_ = 0;                                             // Server::Options::arrays.max_bytes
+  int64_t pinned_bytes_ = 0;                                           // Server::Options::streams.max_host_bytes
   std::vector<std::shared_ptr<DeviceSwitch>> devices_;
   std::unique_ptr<RunningServer> running_;
 };

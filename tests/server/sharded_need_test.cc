@@ -1,5 +1,5 @@
-// The device memory of sharded operations: no device gives more than the operation announced, wherever arrays and
-// results lie.
+// The memory of sharded operations: no device gives more than the operation announced, wherever arrays and results lie.
+// Neither does the host give more pinned memory to a sort by columns.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -74,8 +74,10 @@ class ShardedNeedTest : public ::testing::Test {
     ASSERT_TRUE(done.ok()) << places << ": " << done;
     EXPECT_LE(lane.bytes(), operation.device_bytes(*engine_)) << places;
     EXPECT_GT(2 * lane.bytes(), operation.device_bytes(*engine_)) << places;
+    host_bytes_ = lane.host_bytes();
   }
 
+  int64_t host_bytes_ = 0;  // pinned memory that the last operation took
   const std::unique_ptr<Engine> engine_ = CreateCpuEngine({/*threads=*/1}).value();
 };
 
@@ -127,7 +129,12 @@ TEST_F(ShardedNeedTest, OfASortByColumns) {
         spec.values = values.operand();
         spec.limit = limit;
         ShardedColumnSortOperation sort(spec, kAll, tile_bytes);
-        ExpectWithin(sort, "limit " + std::to_string(limit) + " tiles of " + std::to_string(tile_bytes));
+        const std::string work = "limit " + std::to_string(limit) + " tiles of " + std::to_string(tile_bytes);
+        ExpectWithin(sort, work);
+        constexpr int64_t kAlignment = int64_t{16} << 10;
+        EXPECT_LE(host_bytes_, sort.host_bytes()) << work;
+        EXPECT_GT(3 * host_bytes_ + kAlignment, sort.host_bytes()) << work;
+        EXPECT_TRUE(limit >= 0 || host_bytes_ > kAlignment) << work;
       }
     }
   }

@@ -155,6 +155,7 @@ class ShardedTables : public ::testing::Test {
     EXPECT_TRUE(ResultsOf(outcome) == Expected(test));
     EXPECT_EQ(lane.open_streams(), 0);
     EXPECT_LE(lane.bytes(), sort.device_bytes(*engines_.front()));
+    EXPECT_LE(lane.host_bytes(), sort.host_bytes());
   }
 
   std::vector<Engine*> engines_;

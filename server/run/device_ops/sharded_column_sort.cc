@@ -57,6 +57,10 @@ int64_t ShardedColumnSortOperation::device_bytes(const Engine& engine) const {
   return ShardedTable(shape_, options_, devices_, /*lane=*/nullptr).device_bytes(engine);
 }
 
+int64_t ShardedColumnSortOperation::host_bytes() const {
+  return ShardedTable(shape_, options_, devices_, /*lane=*/nullptr).host_bytes();
+}
+
 absl::Status ShardedColumnSortOperation::Execute(Lane& lane, Outcome& outcome) {
   CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> results, RowResult::Make(whole_.results()));
   // Results have the order of the arrays, of which the last is that of values or indices.

@@ -32,6 +32,7 @@ class ShardedColumnSortOperation final : public Operation {
   bool is_repeatable() const override { return !whole_.OverwritesInputs(); }
   /// Of each device.
   int64_t device_bytes(const Engine& engine) const override;
+  int64_t host_bytes() const override;
   absl::Status Execute(Lane& lane, Outcome& outcome) override;
 
  private:
