@@ -53,7 +53,7 @@ int64_t HostCopyBytes(const TableShape& shape, int64_t runs, int64_t ranges, int
   return bytes;
 }
 
-// Of bytes, each of which has one row's bit in its lowest place, makes the bitmap of these rows.
+// Makes the bitmap of the rows in place: the lowest bit of each byte is that of a row.
 void PackBits(char* bytes, int64_t rows) {
   for (int64_t row = 0; row < rows; ++row) {
     const int bit = bytes[row] & 1;

@@ -48,7 +48,7 @@ class ShardedTest : public ::testing::Test {
   }
   /// Lets one call after another of all devices fail for lack of memory, until an answer comes before the call.
   /// `answer_of` sends the request and returns the answer, which may be of fewer devices than wanted. `check` gets the
-  /// answers of requests of which a call failed, if so many devices gave them, and those that are errors.
+  /// answers to requests in which a call failed: those that so many devices gave, and the errors.
   template <typename AnswerOf, typename Check>
   void RunShortInEachCall(int devices, const AnswerOf& answer_of, const Check& check) {
     for (int64_t call = 1;;) {

@@ -63,7 +63,7 @@ int64_t ShardedColumnSortOperation::host_bytes() const {
 
 absl::Status ShardedColumnSortOperation::Execute(Lane& lane, Outcome& outcome) {
   CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> results, RowResult::Make(whole_.results()));
-  // Results have the order of the arrays, of which the last is that of values or indices.
+  // Results have the order of the arrays; values or indices come last.
   std::vector<char*> places(shape_.arrays().size(), nullptr);
   const size_t first = spec_.want_columns ? 0 : shape_.key_arrays();
   for (size_t i = 0; i < results.size(); ++i) places[first + i] = results[i].column().place;
