@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstring>
-#include <future>
 #include <string>
 #include <utility>
 #include <vector>
@@ -233,18 +231,7 @@ TEST_F(ShardedColumnsTest, FailsWithADeviceThatIsLostAndTheOthersServeOn) {
   Build(Mixed(20'011), call);
   PlaceInline(call);
   SortOn(2, call.request);
-  device(1).Hold();
-  std::future<Answer> running;
-  while (device(1).held() == 0) {  // the other one may get it alone
-    running = std::async(std::launch::async, [&] { return Sort(call.request); });
-    while (device(1).held() == 0 && running.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
-    }
-  }
-  device(1).Lose();
-  device(1).Release();
-  const grpc::Status status = running.get().status;
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
-  EXPECT_LT(RetryDelay(status), absl::Seconds(1)) << "the others can take it at once";
+  LoseADeviceOf([&] { return Sort(call.request); });
   for (int i = 0; i < 5; ++i) {
     const Answer answer = Sort(call.request);
     EXPECT_EQ(answer.devices(), 1) << answer.status.error_message();

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -47,8 +49,8 @@ class ShardedTest : public ::testing::Test {
     return MetricOf(running_->server(), "corank_sharded_requests_total", op);
   }
   /// Lets one call after another of all devices fail for lack of memory, until an answer comes before the call.
-  /// `answer_of` sends the request and returns the answer, which may be of fewer devices than wanted. `check` gets the
-  /// answers to requests in which a call failed: those that so many devices gave, and the errors.
+  /// `answer_of` sends the request and returns the answer. If a call failed, `check` gets the answer, unless fewer
+  /// devices than wanted gave it.
   template <typename AnswerOf, typename Check>
   void RunShortInEachCall(int devices, const AnswerOf& answer_of, const Check& check) {
     for (int64_t call = 1;;) {
@@ -67,6 +69,24 @@ class ShardedTest : public ::testing::Test {
       if (::testing::Test::HasFailure()) break;
       ++call;
     }
+  }
+  /// Loses device 1 in the middle of a request that it works on, which `answer_of` sends: the request ends, and callers
+  /// may repeat it at once.
+  template <typename AnswerOf>
+  void LoseADeviceOf(const AnswerOf& answer_of) {
+    device(1).Hold();
+    std::future<decltype(answer_of())> running;
+    while (device(1).held() == 0) {  // the other one may get it alone
+      running = std::async(std::launch::async, answer_of);
+      while (device(1).held() == 0 && running.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
+      }
+    }
+    device(1).Lose();
+    device(1).Release();
+    const grpc::Status status = running.get().status;
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+    EXPECT_GT(RetryDelay(status), absl::ZeroDuration());
+    EXPECT_LT(RetryDelay(status), absl::Seconds(1)) << "the others can take it at once";
   }
 
   std::shared_ptr<FaultPlan> faults_ = std::make_shared<FaultPlan>();  // of all devices

@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
-#include <future>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -187,18 +185,7 @@ TEST_F(ShardedMergeTest, FailsWithADeviceThatIsLostAndTheOthersServeOn) {
   const Arrays arrays = MakeArrays({3000, 2000}, 1 << 30);
   const v1::MergeRequest request = RequestOf(arrays);
   ExpectMerged(MergeOn(2, request), arrays, /*down=*/false, /*with_values=*/false);
-  device(1).Hold();
-  std::future<Answer> running;
-  while (device(1).held() == 0) {  // the other one may get it alone
-    running = std::async(std::launch::async, [&] { return Merge(request); });
-    while (device(1).held() == 0 && running.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
-    }
-  }
-  device(1).Lose();
-  device(1).Release();
-  const grpc::Status status = running.get().status;
-  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
-  EXPECT_LT(RetryDelay(status), absl::Seconds(1)) << "the others can take it at once";
+  LoseADeviceOf([&] { return Merge(request); });
   for (int i = 0; i < 5; ++i) {
     const Answer answer = Merge(request);
     EXPECT_EQ(answer.devices(), 1) << answer.status.error_message();
