@@ -77,8 +77,7 @@ void EndCall(const MemoryEnvironment& environment, wire::Call* call, absl::strin
 }
 
 absl::Status TooManyWait() {
-  return RetryLater(v1::ERROR_REASON_QUEUE_FULL,
-                    "too many calls of this tenant wait for helpers, such as those that map and pin memory",
+  return RetryLater(v1::ERROR_REASON_QUEUE_FULL, "too many calls of this tenant are waiting for a helper thread",
                     absl::Seconds(1));
 }
 

@@ -87,8 +87,8 @@ class RowSink {
   int64_t taken_rows_ = 0;
 };
 
-/// Pinned memory of the answer's window, as soon as there is room. `turns`, if not null, make earlier tiles, which
-/// leave meanwhile. Errors: those of the turns and of ChunkPipe::TakeBuffer.
+/// Pinned memory of the answer's window, once there is room. If `turns` is not null, earlier tiles leave meanwhile.
+/// Returns the errors of `turns` and of ChunkPipe::TakeBuffer.
 absl::StatusOr<std::shared_ptr<void>> TakeRoom(ChunkPipe& pipe, Lane& lane, int64_t bytes, EngineStreamRing* turns);
 
 /// Sends elements [first, first + count) of an output in chunks. `memory` keeps their bytes.

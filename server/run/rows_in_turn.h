@@ -25,8 +25,8 @@ class RowsInTurn : public PhasedOperation {
   static constexpr int64_t kPieceIntervals = kPieceBytes / static_cast<int64_t>(sizeof(int64_t));
 
   RowsInTurn* rows_in_turn() final { return InTurn() ? this : nullptr; }
-  /// The inputs that each piece may read anywhere. A caller that makes many pieces first replaces those that lie
-  /// elsewhere by copies on its device.
+  /// The inputs of which any piece may read any element. Before a caller makes many pieces, it copies the inputs that
+  /// lie elsewhere to its device.
   virtual std::vector<Operand*> whole_inputs() { return {}; }
   /// Makes at most the next most_rows rows, from at most most_intervals intervals if rows come from intervals. Both
   /// limits are 1 or more. Returns the number of rows, which is 0 if those intervals are all empty. Call it until there

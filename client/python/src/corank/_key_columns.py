@@ -157,7 +157,7 @@ class Columns(NamedTuple):
 
 
 def key_columns(table: Any, order: Order) -> Columns:
-    """The keys of a table in this order. Keys whose rows are all null have no column."""
+    """The keys of a table in this order. Keys of Arrow's type null have no column."""
     out = Columns([], [], [], order.nan)
     for name, descending, nulls in zip(order.keys, order.descending, order.nulls):
         for array in _parts(one_array(table.column(name))):
