@@ -26,7 +26,8 @@ bool TakesStreams(const MergeOperation::Spec& merge) {
   return TakesRows(merge.keys_target) && (merge.values.empty() || TakesRows(merge.values_target));
 }
 
-bool TakesShared(const MergeOperation::Spec& merge) {
+bool TakesShared(const MergeOperation& whole) {
+  const MergeOperation::Spec& merge = whole.spec();
   if (merge.keys.size() > static_cast<size_t>(kMaxSplitInputs) || RowsOf(merge) == 0) return false;
   bool any_is_shared = false;
   for (const auto* inputs : {&merge.keys, &merge.values}) {
@@ -35,7 +36,7 @@ bool TakesShared(const MergeOperation::Spec& merge) {
       any_is_shared = any_is_shared || input.is_shared;
     }
   }
-  return any_is_shared && WritesApart(merge);
+  return any_is_shared && WritesApart(whole);
 }
 
 class MergeWork final : public ExternalWork {
@@ -57,13 +58,14 @@ class MergeWork final : public ExternalWork {
 
 }  // namespace
 
-bool WritesApart(const MergeOperation::Spec& merge) {
-  return RowResult::CanHold(merge.keys_target) && RowResult::CanHold(merge.values_target) &&
-         !MergeOperation(merge).OverwritesInputs();
+bool WritesApart(const MergeOperation& merge) {
+  return RowResult::CanHold(merge.spec().keys_target) && RowResult::CanHold(merge.spec().values_target) &&
+         !merge.OverwritesInputs();
 }
 
-std::unique_ptr<const ExternalWork> ExternalMerge::For(const MergeOperation::Spec& merge) {
-  return (IsStreamed(merge) ? TakesStreams(merge) : TakesShared(merge)) ? std::make_unique<MergeWork>(merge) : nullptr;
+std::unique_ptr<const ExternalWork> ExternalMerge::For(const MergeOperation& whole) {
+  const MergeOperation::Spec& merge = whole.spec();
+  return (IsStreamed(merge) ? TakesStreams(merge) : TakesShared(whole)) ? std::make_unique<MergeWork>(merge) : nullptr;
 }
 
 int64_t ExternalMerge::HostBytes(const MergeOperation::Spec& merge, const JobMemory& memory) {

@@ -15,7 +15,7 @@ namespace corank {
 
 /// Whether the results are for host memory, and for none that an input in shared memory takes: then rows can be written
 /// while others are still unread.
-bool WritesApart(const MergeOperation::Spec& merge);
+bool WritesApart(const MergeOperation& merge);
 
 /// Arrays in host memory are merged from where they are. Arrays in chunks are collected, in device memory or out of
 /// core, and their rows leave as early as possible.
@@ -23,7 +23,7 @@ class ExternalMerge final : public ExternalOperation {
  public:
   /// Null unless the merge can run this way: of arrays of known lengths that come in chunks, with results for streams;
   /// or of arrays in shared memory, small ones also inline, with results elsewhere in host memory.
-  static std::unique_ptr<const ExternalWork> For(const MergeOperation::Spec& merge);
+  static std::unique_ptr<const ExternalWork> For(const MergeOperation& whole);
   /// Upper bound of its pinned memory.
   static int64_t HostBytes(const MergeOperation::Spec& merge, const JobMemory& memory);
 

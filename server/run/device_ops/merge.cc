@@ -31,10 +31,10 @@ MergeOperation::MergeOperation(Spec spec) : spec_(std::move(spec)), inputs_(spec
   AddResult({ResultRole::kValues, values.type, values.element_bytes, total, spec_.values_target}, &args_.values_out);
 }
 
-std::unique_ptr<const ExternalWork> MergeOperation::external() const { return ExternalMerge::For(spec_); }
+std::unique_ptr<const ExternalWork> MergeOperation::external() const { return ExternalMerge::For(*this); }
 
 Sharing MergeOperation::sharing() const {
-  if (!ShardedMergeOperation::Takes(spec_)) return {};
+  if (!ShardedMergeOperation::Takes(*this)) return {};
   return {static_cast<int64_t>(spec_.keys.size() + spec_.values.size())};
 }
 

@@ -25,14 +25,15 @@ bool ShardedMergeOperation::AnyIsSharded(const MergeOperation::Spec& merge) {
   return any(merge.keys) || any(merge.values) || IsSharded(merge.keys_target) || IsSharded(merge.values_target);
 }
 
-bool ShardedMergeOperation::Takes(const MergeOperation::Spec& merge) {
+bool ShardedMergeOperation::Takes(const MergeOperation& whole) {
+  const MergeOperation::Spec& merge = whole.spec();
   const auto can_share = [](const std::vector<Operand>& arrays) {
     return std::all_of(arrays.begin(), arrays.end(), [](const Operand& array) { return CanShare(array); });
   };
   if (!can_share(merge.keys) || !can_share(merge.values)) return false;
   if (AnyIsSharded(merge))
     return CanShare(merge.keys_target) && (merge.values.empty() || CanShare(merge.values_target));
-  return RowsOf(merge) > 0 && WritesApart(merge);
+  return RowsOf(merge) > 0 && WritesApart(whole);
 }
 
 ShardedMergeOperation::ShardedMergeOperation(MergeOperation::Spec merge, uint64_t devices)

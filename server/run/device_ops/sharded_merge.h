@@ -24,7 +24,7 @@ class ShardedMergeOperation final : public ShardedOperation {
   static bool AnyIsSharded(const MergeOperation::Spec& merge);
   /// Whether the merge can run on several devices: its arrays and results are sharded or in host memory. If none is
   /// sharded, the results must lie apart from the arrays.
-  static bool Takes(const MergeOperation::Spec& merge);
+  static bool Takes(const MergeOperation& whole);
 
   ShardedMergeOperation(MergeOperation::Spec merge, uint64_t devices);
 
