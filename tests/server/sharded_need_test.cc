@@ -92,7 +92,7 @@ TEST_F(ShardedNeedTest, OfAMergeWhereverItsArraysAndResultsLie) {
     spec.keys_target = Target(Keys(kFirst + kSecond, sharded(4)));
     spec.values = {first_values.operand(), second_values.operand()};
     spec.values_target = Target(Values(kFirst + kSecond, sharded(5)));
-    ASSERT_TRUE(ShardedMergeOperation::Takes(spec));
+    ASSERT_TRUE(ShardedMergeOperation::Takes(MergeOperation(spec)));
     ShardedMergeOperation merge(spec, kAll);
     ExpectWithin(merge, "places " + std::to_string(places));
   }
