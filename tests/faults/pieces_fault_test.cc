@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "tests/faults/fault_world.h"
 #include "tests/server/doubles.h"
 #include "tests/server/messages.h"
@@ -369,7 +370,9 @@ TEST(ColumnPiecesFaultTest, AFailingCallFailsTheRequestAndLeavesNothing) {
       scene.plan().FailCall(0, absl::OkStatus());
       if (failed.empty()) break;
       ++failures;
-      if (sort.may_take_less && ended.status.ok()) continue;
+      // The window of a streamed result asks again for a buffer that the host could not give (ChunkPipe::TakeBuffer).
+      const bool asks_again = failed == "Engine::AllocateHost" && absl::StartsWith(sort.name, "streamed");
+      if ((sort.may_take_less || asks_again) && ended.status.ok()) continue;
       EXPECT_EQ(ended.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED)
           << failed << ": " << ended.status.error_message();
       scene.world().ExpectNothingLeft(sort.name);
