@@ -24,6 +24,7 @@ ABSL_FLAG(std::string, commit, "", "the commit to name in the JSON; by default w
 ABSL_FLAG(bool, quick, false, "small arrays on two CPU engines: shows that it works, not how fast it is");
 ABSL_FLAG(int, devices, 0, "number of GPUs; 0 means all");
 ABSL_FLAG(int, log2_bytes, 33, "the keys in device memory have 2^this bytes");
+ABSL_FLAG(int, log2_host_bytes, 30, "the keys in host memory, and tables, have 2^this bytes");
 
 namespace corank::bench {
 namespace {
@@ -73,6 +74,7 @@ int Main(int argc, char** argv) {
 
   ShardsBenchOptions options;
   options.log2_bytes = absl::GetFlag(FLAGS_log2_bytes);
+  options.log2_host_bytes = absl::GetFlag(FLAGS_log2_host_bytes);
   if (quick) options = {16, 16, 3};
   std::vector<Case> cases;
   AddShardCases(options, pointers, &cases);
