@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Puts a CUDA 13.0 compiler into .deps/cuda from NVIDIA's wheels on PyPI, unless an nvcc 13 is on the PATH. Prints the
-# path of the nvcc to use. No GPU or driver is needed.
+# Puts a CUDA 13.0 compiler into .deps/cuda from NVIDIA's wheels on PyPI, unless an nvcc 13 is on the PATH, and the
+# headers of a newer CCCL into .deps/cccl, for the references of kernel_bench that CUDA 13.0 lacks. Prints the path of
+# the nvcc to use. No GPU or driver is needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,6 +10,17 @@ packages=(
   nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88
   nvidia-cuda-runtime==13.0.96 nvidia-cuda-cccl==13.0.85
 )
+
+cccl=nvidia-cuda-cccl==13.3.5.0.6
+if [ "$(cat .deps/cccl/.package 2>/dev/null)" != "$cccl" ]; then
+  rm -rf .deps/cccl .deps/cccl-wheel
+  mkdir -p .deps
+  .deps/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
+    --target .deps/cccl-wheel "$cccl" >&2
+  mv .deps/cccl-wheel/nvidia/cu13/include/cccl .deps/cccl
+  rm -rf .deps/cccl-wheel
+  echo "$cccl" > .deps/cccl/.package
+fi
 
 if command -v nvcc >/dev/null && nvcc --version | grep -q 'release 13\.'; then
   command -v nvcc

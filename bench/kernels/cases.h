@@ -31,6 +31,7 @@ struct KernelBenchOptions {
 struct Ceilings {
   Ceiling copy{"device copy", 0};       // device to device, read + write
   Ceiling write{"write bandwidth", 0};  // fill
+  Ceiling read{"read bandwidth", 0};    // a kernel that only reads
 };
 
 /// A case that reports its one row as failed if it cannot run.
@@ -52,6 +53,7 @@ void AddGroupCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case
 void AddJoinCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddSetCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddSelectCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
+void AddTopKCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases);
 void AddInsertCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddRankCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);
 void AddSearchCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>* cases);

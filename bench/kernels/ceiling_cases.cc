@@ -96,6 +96,10 @@ absl::StatusOr<Contest> PrepareCopies(Gpu* gpu) {
   add("device write", bytes, [=] {
     return gpu->Time([&](cudaStream_t stream) { return cudaMemsetAsync(data->d_to.get(), 0, size, stream); });
   });
+  add("device read", bytes, [=] {
+    return gpu->Time(
+        [&](cudaStream_t stream) { return ReadAll(data->d_from.get(), kCopyBytes, data->d_to.get(), stream); });
+  });
   add("pinned copy in", bytes, [=] {
     return WallSeconds([&] {
       return CopyAndWait(data->d_to.get(), data->h_in.get(), kCopyBytes, cudaMemcpyHostToDevice, gpu->stream());
@@ -171,7 +175,7 @@ absl::StatusOr<Contest> PrepareRoundTrip(Gpu* gpu) {
 absl::Status MeasureCeilings(Gpu* gpu, Ceilings* ceilings) {
   const auto data = MakeCopyData(false);
   if (!data.ok()) return data.status();
-  std::vector<double> copies, writes;
+  std::vector<double> copies, writes, reads;
   for (int repetition = 0; repetition < 8; ++repetition) {
     const absl::StatusOr<double> copy = gpu->Time([&](cudaStream_t stream) {
       return cudaMemcpyAsync((*data)->d_to.get(), (*data)->d_from.get(), static_cast<size_t>(kCopyBytes),
@@ -182,12 +186,17 @@ absl::Status MeasureCeilings(Gpu* gpu, Ceilings* ceilings) {
       return cudaMemsetAsync((*data)->d_to.get(), 0, static_cast<size_t>(kCopyBytes), stream);
     });
     if (!write.ok()) return write.status();
+    const absl::StatusOr<double> read = gpu->Time(
+        [&](cudaStream_t stream) { return ReadAll((*data)->d_from.get(), kCopyBytes, (*data)->d_to.get(), stream); });
+    if (!read.ok()) return read.status();
     if (repetition == 0) continue;  // warm-up
     copies.push_back(*copy);
     writes.push_back(*write);
+    reads.push_back(*read);
   }
   ceilings->copy.gb_per_second = 2e-9 * static_cast<double>(kCopyBytes) / Summarize(copies).median;
   ceilings->write.gb_per_second = 1e-9 * static_cast<double>(kCopyBytes) / Summarize(writes).median;
+  ceilings->read.gb_per_second = 1e-9 * static_cast<double>(kCopyBytes) / Summarize(reads).median;
   return absl::OkStatus();
 }
 

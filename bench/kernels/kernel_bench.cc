@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   AddSetCases(options, gpu->get(), &cases);
   AddJoinCases(options, gpu->get(), &cases);
   AddSelectCases(options, gpu->get(), &cases);
+  AddTopKCases(options, gpu->get(), &ceilings, &cases);
   AddInsertCases(options, gpu->get(), &cases);
   AddRankCases(options, gpu->get(), &cases);
   AddSearchCases(options, gpu->get(), &cases);

@@ -130,6 +130,21 @@ cudaError_t CubExclusiveSum(const int64_t* d_in, int64_t* d_out, int64_t count, 
 cudaError_t ThrustUpperBound(const int64_t* d_offsets, int64_t objects, int64_t total, uint32_t* d_out,
                              cudaStream_t stream);
 
+/// The `limit` least keys in order. `d_unordered`: workspace for as many.
+template <typename Key>
+struct TopKReference {
+  const Key* keys_in = nullptr;
+  int64_t count = 0;
+  int64_t limit = 0;
+  Key* d_unordered = nullptr;
+  Key* keys_out = nullptr;
+};
+
+/// cub::DeviceTopK, then cub::DeviceRadixSort of its results. Key: uint32_t, float. cudaErrorNotSupported where the
+/// build has found no CCCL 3.5 (scripts/cuda.sh).
+template <typename Key>
+cudaError_t CubTopK(const TopKReference<Key>& args, void* d_workspace, size_t* workspace_bytes, cudaStream_t stream);
+
 /// thrust::lower_bound of needles in any order.
 cudaError_t ThrustLowerBound(const uint64_t* d_haystack, int64_t haystack_count, const uint64_t* d_needles,
                              int64_t needle_count, uint32_t* d_out, cudaStream_t stream);

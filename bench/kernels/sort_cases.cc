@@ -137,18 +137,6 @@ void AddSortCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>
     AddLook<uint32_t>(options, options.Count(log2), true, gpu, cases);
   }
 
-  const int64_t all = options.Count(28), limit = std::min<int64_t>(1000, all);
-  Case limited;
-  limited.failure_row.row = "first keys of a sort, AUTO with a limit";
-  limited.failure_row.type = "u32";
-  limited.failure_row.n = all;
-  limited.failure_row.distribution = DistributionName(Distribution::kUniform);
-  limited.failure_row.unit = "Gkeys/s";
-  limited.name = absl::StrCat("sort/u32/limit-", limit, "/", all);
-  limited.repetitions = options.Repetitions(all);
-  limited.prepare = [all, limit, gpu] { return PrepareLimitedSort(all, limit, gpu); };
-  cases->push_back(std::move(limited));
-
   AddOddEvenSort<int32_t>(Distribution::kUniform, options.max_log2 >= 28 ? 1000000000 : options.Count(28), gpu, cases);
   for (const Distribution distribution : kAllDistributions) {
     if (distribution == Distribution::kMergeAdversary) continue;  // a network has none

@@ -40,13 +40,12 @@ absl::StatusOr<std::shared_ptr<SortData>> Allocate(int64_t key_bytes, int64_t va
 }
 
 Contestant Ours(const std::shared_ptr<SortData>& data, size_t index, KeyType type, int64_t count,
-                SortAlgorithm algorithm, Gpu* gpu, int64_t limit = -1) {
+                SortAlgorithm algorithm, Gpu* gpu) {
   return {SortAlgorithmName(algorithm), [=]() -> absl::StatusOr<double> {
             SortArgs args;
             args.key_type = type;
             args.algorithm = algorithm;
             args.count = count;
-            args.limit = limit;
             args.keys_in = data->input.keys.get();
             args.keys_out = data->ours[index].keys.get();
             args.values_in = data->input.values.get();
@@ -237,45 +236,6 @@ absl::StatusOr<Contest> PrepareLook(const SortWork& work, const Row& identity, G
 
 template absl::StatusOr<Contest> PrepareLook<uint32_t>(const SortWork&, const Row&, Gpu*);
 template absl::StatusOr<Contest> PrepareLook<uint64_t>(const SortWork&, const Row&, Gpu*);
-
-absl::StatusOr<Contest> PrepareLimitedSort(int64_t count, int64_t limit, Gpu* gpu) {
-  constexpr int64_t kKeyBytes = sizeof(uint32_t);
-  const auto allocated = Allocate(count * kKeyBytes, 0, 1);
-  if (!allocated.ok()) return allocated.status();
-  const std::shared_ptr<SortData> data = *allocated;
-  InputSpec input;
-  input.count = count;
-  absl::Status status = FillInput(*data, input, gpu);
-  size_t workspace_bytes = 0;
-  const auto radix =
-      Reference<uint32_t>(data, "cub::DeviceRadixSort", count, CubRadixSortKeys<uint32_t>, &workspace_bytes, gpu);
-  absl::StatusOr<Memory> workspace = Memory::Create(static_cast<int64_t>(workspace_bytes));
-  status.Update(radix.status());
-  status.Update(workspace.status());
-  if (!status.ok()) return status;
-  data->workspace = *std::move(workspace);
-
-  Contest contest;
-  contest.contestants.push_back(Ours(data, 0, KeyType::kUint32, count, SortAlgorithm::kAuto, gpu, limit));
-  contest.contestants.push_back(*radix);
-  contest.check = [data, limit, gpu] {
-    return gpu->CompareBits(data->ours[0].keys.get(), data->reference.keys.get(), limit * kKeyBytes);
-  };
-  contest.rows = [count, limit](const std::vector<Summary>& seconds) {
-    Row row;
-    row.row = "first keys of a sort, AUTO with a limit";
-    row.type = "u32";
-    row.n = count;
-    row.distribution = absl::StrCat(DistributionName(Distribution::kUniform), ", limit ", limit);
-    row.unit = "Gkeys/s";
-    row.reference_name = "cub::DeviceRadixSort";
-    row.ours = GigaPerSecond(seconds[0], static_cast<double>(count));
-    row.reference = GigaPerSecond(seconds[1], static_cast<double>(count));
-    row.note = "the reference sorts all keys: CUB 13.0 has no selection of the first ones";
-    return std::vector<Row>{row};
-  };
-  return contest;
-}
 
 template <typename Key>
 absl::StatusOr<Contest> PrepareOddEvenSort(const InputSpec& input, Gpu* gpu) {

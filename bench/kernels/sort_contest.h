@@ -35,10 +35,6 @@ absl::StatusOr<Contest> PrepareLook(const SortWork& work, const Row& identity, G
 template <typename Key>
 absl::StatusOr<Contest> PrepareOddEvenSort(const InputSpec& input, Gpu* gpu);
 
-/// AUTO with a limit of `limit` u32 keys, beside cub::DeviceRadixSort of all keys: one row. CUB 13.0 cannot select the
-/// least keys in order.
-absl::StatusOr<Contest> PrepareLimitedSort(int64_t count, int64_t limit, Gpu* gpu);
-
 }  // namespace corank::bench
 
 #endif  // CORANK_BENCH_KERNELS_SORT_CONTEST_H_

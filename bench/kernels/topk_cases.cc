@@ -1,0 +1,113 @@
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bench/kernels/cases.h"
+#include "bench/kernels/device_inputs.h"
+#include "bench/kernels/reference.h"
+
+namespace corank::bench {
+namespace {
+
+struct TopKData {
+  Memory keys, ours, with_indices, indices, reference, unordered, workspace;
+  size_t workspace_bytes = 0;
+};
+
+SortArgs ArgsOf(KeyType type, int64_t count, int64_t limit, const TopKData& data) {
+  SortArgs args;
+  args.key_type = type;
+  args.count = count;
+  args.limit = limit;
+  args.keys_in = data.keys.get();
+  args.keys_out = data.ours.get();
+  return args;
+}
+
+template <typename Key>
+absl::StatusOr<Contest> PrepareTopK(const Row& identity, int64_t limit, const Ceilings* ceilings, Gpu* gpu) {
+  constexpr int64_t kKeyBytes = sizeof(Key);
+  const auto data = std::make_shared<TopKData>();
+  absl::Status status = CreateAll({{&data->keys, kKeyBytes * identity.n},
+                                   {&data->ours, kKeyBytes * limit},
+                                   {&data->with_indices, kKeyBytes * limit},
+                                   {&data->indices, kKeyBytes * limit},
+                                   {&data->reference, kKeyBytes * limit},
+                                   {&data->unordered, kKeyBytes * limit}});
+  if (!status.ok()) return status;
+  TopKReference<Key> reference;
+  reference.keys_in = data->keys.as<Key>();
+  reference.count = identity.n;
+  reference.limit = limit;
+  reference.d_unordered = data->unordered.as<Key>();
+  reference.keys_out = data->reference.as<Key>();
+  status = ToStatus(CubTopK(reference, nullptr, &data->workspace_bytes, gpu->stream()), "cub::DeviceTopK");
+  status.Update(CreateAll({{&data->workspace, static_cast<int64_t>(data->workspace_bytes)}}));
+  if (!status.ok()) return status;
+  constexpr bool kFloat = std::is_floating_point_v<Key>;
+  InputSpec spec;
+  spec.count = identity.n;
+  spec.shift = kFloat ? 2 : 0;
+  status = gpu->Run([&](cudaStream_t stream) { return FillKeys(spec, data->keys.as<uint32_t>(), stream); });
+  if (!status.ok()) return status;
+
+  SortArgs args = ArgsOf(kFloat ? KeyType::kFloat32 : KeyType::kUint32, identity.n, limit, *data);
+  SortArgs indexed = args;
+  indexed.keys_out = data->with_indices.get();
+  indexed.indices_out = data->indices.get();
+  Contest contest;
+  contest.contestants.push_back({"corank", [=] { return gpu->Time(args, nullptr); }});
+  contest.contestants.push_back({"corank with indices", [=] { return gpu->Time(indexed, nullptr); }});
+  contest.contestants.push_back({identity.reference_name, [=] {
+                                   return gpu->Time([&](cudaStream_t stream) {
+                                     size_t size = data->workspace_bytes;
+                                     return CubTopK(reference, data->workspace.get(), &size, stream);
+                                   });
+                                 }});
+  contest.check = [=] {
+    absl::Status same = gpu->CompareBits(data->ours.get(), data->reference.get(), kKeyBytes * limit);
+    same.Update(gpu->CompareBits(data->with_indices.get(), data->reference.get(), kKeyBytes * limit));
+    return same;
+  };
+  contest.rows = [=](const std::vector<Summary>& seconds) {
+    const double bytes = static_cast<double>(kKeyBytes * identity.n);
+    Row row = identity;
+    row.ours = GigaPerSecond(seconds[0], bytes);
+    row.reference = GigaPerSecond(seconds[2], bytes);
+    row.ceiling = ceilings->read;
+    row.RequirePartOfCeiling(0.85);
+    row.details["ours_us"] = seconds[0].median * 1e6;
+    row.details["with_indices_us"] = seconds[1].median * 1e6;
+    row.details["reference_us"] = seconds[2].median * 1e6;
+    row.note = "the reference is neither stable nor deterministic";
+    return std::vector<Row>{row};
+  };
+  return contest;
+}
+
+}  // namespace
+
+void AddTopKCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases) {
+  for (const bool is_float : {false, true}) {
+    for (const int64_t limit : {16, 256, 4096, 65536}) {
+      Row identity;
+      identity.row = "top-k, in order";
+      identity.type = is_float ? "f32" : "u32";
+      identity.n = options.Count(28);
+      if (limit > identity.n / 64) continue;
+      identity.distribution = absl::StrCat("uniform, k = ", limit);
+      identity.unit = "GB/s";
+      identity.reference_name = "cub::DeviceTopK and DeviceRadixSort";
+      cases->push_back(CaseOf(absl::StrCat("topk/", identity.type, "/", limit), options, identity, [=] {
+        return is_float ? PrepareTopK<float>(identity, limit, ceilings, gpu)
+                        : PrepareTopK<uint32_t>(identity, limit, ceilings, gpu);
+      }));
+    }
+  }
+}
+
+}  // namespace corank::bench
