@@ -146,40 +146,6 @@ TEST(Suspect, FewBitsWhereADigitCanBeSavedOfIntegers) {
   EXPECT_FALSE(Suspect(args, sample).few_bits);
 }
 
-TEST(ThresholdNumber, IsASampleWithRoomForAllResults) {
-  for (const int64_t count : {int64_t{1} << 18, int64_t{1} << 28, int64_t{1} << 40}) {
-    for (const int64_t results : {int64_t{1}, int64_t{100}, count / 1000, count / 64}) {
-      SortArgs args = AutoArgs(count);
-      args.limit = results;
-      const double keys_a_sample = static_cast<double>(count) / StatisticsTuning::kSamples;
-      const double selected = ThresholdNumber(args) * keys_a_sample;
-      EXPECT_GT(selected, 1.5 * static_cast<double>(results));
-      EXPECT_LT(selected, 0.5 * static_cast<double>(SelectCapacity(args))) << "leave as much for chance";
-    }
-  }
-  SortArgs args = AutoArgs(6400);
-  args.limit = 101;
-  EXPECT_EQ(SelectCapacity(args), 0);
-  EXPECT_EQ(ThresholdNumber(args), 0);
-}
-
-TEST(ThresholdNumber, HoldsForRandomSamples) {
-  constexpr int64_t kCount = int64_t{1} << 20;
-  corank::testing::Random random(5);
-  for (const int64_t results : {int64_t{1}, int64_t{1000}, kCount / 64}) {
-    SortArgs args = AutoArgs(kCount);
-    args.limit = results;
-    for (int round = 0; round < 50; ++round) {
-      std::vector<int64_t> ranks(StatisticsTuning::kSamples);
-      for (int64_t& rank : ranks) rank = random.Below(kCount);
-      std::sort(ranks.begin(), ranks.end());
-      const int64_t selected = ranks[static_cast<size_t>(ThresholdNumber(args)) - 1] + 1;
-      EXPECT_GE(selected, results);
-      EXPECT_LE(selected, SelectCapacity(args));
-    }
-  }
-}
-
 TEST(KeyDictionary, SlotsAreInTheTable) {
   corank::testing::Random random(6);
   for (int i = 0; i < 1000; ++i) EXPECT_LT(KeyDictionary::SlotOf(random.Next()), uint32_t{KeyDictionary::kSlots});

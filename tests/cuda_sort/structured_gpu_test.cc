@@ -360,22 +360,57 @@ TEST_P(CudaSortStructured, RandomKeysOfEightBytesWithAsManyAreMerged) {
   EXPECT_EQ(taken(nearly_sorted, 8, -1), SortAlgorithm::kRadix);
 }
 
+void ExpectFirst(const SortInput& input, int64_t limit, SortAlgorithm* taken = nullptr) {
+  SortRequest request;
+  request.algorithm = SortAlgorithm::kAuto;
+  request.look_count = 1;
+  request.limit = limit;
+  EXPECT_TRUE(SortsRight(input, request, taken));
+  request.value_bytes = 12;
+  request.skew = 1;
+  EXPECT_TRUE(SortsRight(input, request, taken));
+  request.value_bytes = 0;
+  request.indices = true;
+  EXPECT_TRUE(SortsRight(input, request, taken));
+  request.keys = false;
+  EXPECT_TRUE(SortsRight(input, request, taken));
+}
+
 TEST_P(CudaSortStructured, FewResultsAreTheFirst) {
-  for (const Distribution distribution :
-       {Distribution::kUniform, Distribution::kNearlySorted, Distribution::kZipf, Distribution::kSpecialFloats}) {
+  for (const Distribution distribution : kAllDistributions) {
     const SortInput input(type(), order(), distribution, kCount, 32);
-    for (const int64_t limit : {int64_t{1}, kCount / 64, kCount / 64 + 1}) {
-      SortRequest request;
-      request.algorithm = SortAlgorithm::kAuto;
-      request.look_count = 1;
-      request.limit = limit;
-      EXPECT_TRUE(SortsRight(input, request));
-      request.value_bytes = 12;
-      request.skew = 1;
-      EXPECT_TRUE(SortsRight(input, request));
-      request.value_bytes = 0;
-      request.indices = true;
-      EXPECT_TRUE(SortsRight(input, request));
+    for (const int64_t limit : {int64_t{1}, kCount / 64, kCount / 64 + 1}) ExpectFirst(input, limit);
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(CudaSortStructured, FewResultsOfShortArraysAreTheFirst) {
+  for (const int64_t count : {64, 100, 1000, 4097}) {
+    const SortInput input(type(), order(), Distribution::kUniform, count, 33);
+    for (const int64_t limit : {int64_t{1}, count / 64}) ExpectFirst(input, limit);
+  }
+}
+
+// The sort of all of these keys would be RADIX.
+TEST_P(CudaSortStructured, FewResultsOfManyKeysAreSelected) {
+  if (KeyBytes(type()) == 1) return;
+  const int64_t count = cuda::AutoRadixCount(KeyBytes(type())) + 77;
+  Random random(34);
+  Keys uniform(type(), count), alike(type(), count), corner(type(), count);
+  uint64_t bits = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t other = random.Next() % GreatestBits(type());
+    if (i % 8 == 0) bits = other;
+    uniform.Set(i, other);
+    alike.Set(i, bits);                                    // as its neighbours: many more are selected
+    corner.Set(i, i < count / 100 ? other / 128 : other);  // small ones lie together
+  }
+  for (const Keys* keys : {&uniform, &alike, &corner}) {
+    const SortInput input(type(), order(), keys->bytes());
+    for (const int64_t limit : {int64_t{1}, int64_t{100}, count / 64}) {
+      SortAlgorithm taken = SortAlgorithm::kAuto;
+      ExpectFirst(input, limit, &taken);
+      EXPECT_EQ(taken, SortAlgorithm::kMergesort) << "limit " << limit;
     }
     if (HasFailure()) return;
   }

@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/sort/segment_schedule.h"
 #include "kernels/cuda/sort/segment_tuning.h"
-#include "kernels/cuda/sort/structure_rules.h"
+#include "kernels/cuda/sort/selection_rules.h"
 #include "kernels/cuda/sort/tuning.h"
 #include "tests/faults/engine_workloads.h"
 #include "tests/faults/workload_request.h"
@@ -89,7 +89,7 @@ SortOf Looked(KeyType type) {
   of.count = cuda::kAutoLookCount;
   SortArgs args;
   args.count = of.count;
-  for (args.limit = 1; cuda::SelectCapacity(args) > 0;) ++args.limit;
+  for (args.limit = 1; cuda::PlanSelection(args).capacity > 0;) ++args.limit;
   of.limit = args.limit;
   return of;
 }
@@ -252,11 +252,20 @@ std::vector<Workload> LookWorkloads() {
       [&](SortOf& of) { of.keys = few_distinct, of.indices = true; });
   add("look at few live bits", SortAlgorithm::kRadix, {"ExamineKernel<", "RadixPassKernel<"},
       [&](SortOf& of) { of.keys = Looked(kWord, FewLiveBits()); });
-  add("look for the first keys", SortAlgorithm::kRadix, {"SelectKernel<", "GatherKernel<", "RadixPassKernel<"},
-      [&](SortOf& of) { of.keys = uniform, of.limit = 10; });
-  add("look for the first keys with values", SortAlgorithm::kRadix,
-      {"SelectKernel<", "GatherKernel<", "RadixPassKernel<"},
-      [&](SortOf& of) { of.keys = uniform, of.limit = 10, of.values = numbers, of.value_bytes = 4; });
+
+  const auto add_first = [&](const char* name, std::vector<std::string> kernels, auto change) {
+    SortOf of = Looked(kWord);
+    of.keys = uniform, of.limit = 10;
+    change(of);
+    kernels.insert(kernels.end(), {"SelectSampleKernel<", "ThresholdKernel<", "::SelectKernel<", "SmallSortKernel<"});
+    all.push_back(Of(name, SortAlgorithm::kMergesort, std::move(kernels), of));
+  };
+  add_first("look for the first keys", {}, [](SortOf&) {});
+  add_first("look for the first keys with values", {"WriteSelectedKernel<", "GatherKernel<"},
+            [&](SortOf& of) { of.values = numbers, of.value_bytes = 4; });
+  add_first("look for the first keys of eight bytes with indices", {"GatherKernel<"}, [&](SortOf& of) {
+    of.type = kLong, of.keys = Looked(kLong, LookedPattern(kLong, Distribution::kUniform)), of.indices = true;
+  });
   return all;
 }
 

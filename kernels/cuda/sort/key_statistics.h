@@ -31,7 +31,6 @@ struct KeySample {
   uint32_t distinct = 0;    // kMaxDistinctKeys + 1: more, or equal keys that differ in their bits
   uint32_t singletons = 0;  // distinct keys that occurred once
   uint64_t varying = 0;     // bits of the codes that differ between samples
-  uint64_t threshold = 0;   // the rank of the requested sample
 };
 
 /// The look of all keys. A break is a place where the order is not that of the direction; a run ends there.
@@ -83,15 +82,13 @@ struct KeyDictionary {
 struct StatisticsScratch {
   KeyStatistics statistics;
   KeyDictionary dictionary;
-  unsigned long long selected;
-  uint32_t select_blocks_done;
 };
 
 /// The device's answer to the host, in pinned host memory that kernels write. The host reads it as soon as it arrives.
 struct StatisticsLetter {
-  uint32_t arrived;  // 0 before, 1 after
-  uint32_t missing;  // of the dictionary
-  unsigned long long selected;
+  uint32_t arrived;             // 0 before, 1 after
+  uint32_t missing;             // of the dictionary
+  unsigned long long selected;  // keys, by SelectKeys
   KeySample sample;
   KeyStatistics statistics;
 };

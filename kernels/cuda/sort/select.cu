@@ -1,11 +1,15 @@
 // Selects the keys up to a threshold.
 //
-// Algorithm: a block reads tile after tile. Threads that find keys get places for them from one atomic addition for
-//            each tile.
+// Algorithm: SelectSampleKernel gives each warp a group of 32 vectors of 16 bytes, spread over the whole array at
+//            jittered distances, and stores the least rank of the group: a sample of half a million keys of 4 bytes leaves 4096
+//            ranks. ThresholdKernel, one block, finds the n-th least of these by digits. SelectKernel reads all keys.
+//            A warp that finds some takes places for all of them by one atomic addition; no warp waits for others. A
+//            warp that finds no place ends.
 // Work: O(n).
-// Memory: one read of the keys, one write of the indices of the selected ones.
-// Workspace: none.
-// Stability: none; the indices are sorted afterwards if their order matters.
+// Memory: one read of the keys, one write of the records of the selected ones.
+// Workspace: a SelectionScratch, and the records.
+// Stability: none; the order of the records shows the indices where they matter.
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/common/key_order.h"
@@ -17,121 +21,287 @@
 namespace corank::cuda {
 namespace {
 
-using Tuning = StatisticsTuning;
+using Tuning = SelectionTuning;
+
+constexpr int kSampleThreads = 1024;
+constexpr int kThresholdThreads = 1024;
+constexpr int kThresholdItems = Tuning::kGroups / kThresholdThreads;
+static_assert(kThresholdItems * kThresholdThreads == Tuning::kGroups);
 
 template <typename Bits>
 struct Selection {
   const Bits* keys;
   int64_t count;
-  Bits threshold;
-  void* indices;
+  SelectionPlan plan;
+  void* records;
   int index_bytes;
-  unsigned long long capacity;
-  StatisticsScratch* scratch;
+  SelectionScratch* scratch;
   StatisticsLetter* letter;
 
-  __device__ __forceinline__ void Put(unsigned long long place, int64_t index) const {
-    if (place >= capacity) return;
-    if (index_bytes == 4) {
-      static_cast<uint32_t*>(indices)[place] = static_cast<uint32_t>(index);
+  __device__ __forceinline__ Bits* least() const { return reinterpret_cast<Bits*>(scratch->least); }
+
+  __device__ __forceinline__ void Put(unsigned long long place, int64_t index, Bits raw, Bits rank) const {
+    if (place >= static_cast<unsigned long long>(plan.capacity)) return;
+    if (plan.form == SelectedForm::kKeys) {
+      static_cast<Bits*>(records)[place] = raw;
+    } else if (plan.form == SelectedForm::kWords) {
+      static_cast<uint64_t*>(records)[place] = static_cast<uint64_t>(rank) << 32 | static_cast<uint32_t>(index);
+    } else if (index_bytes == 4) {
+      static_cast<uint32_t*>(records)[place] = static_cast<uint32_t>(index);
     } else {
-      static_cast<int64_t*>(indices)[place] = index;
+      static_cast<int64_t*>(records)[place] = index;
     }
   }
 };
 
-/// The first of `mine` places for this thread. All threads of the block call it.
-__device__ __forceinline__ unsigned long long TakePlaces(uint32_t mine, unsigned long long* taken) {
-  __shared__ uint32_t warp_ends[Tuning::kThreads / 32];
-  __shared__ unsigned long long base;
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+/// The vector of a sample: jittered inside its part of the array. Lanes of a warp are far apart, so that sorted keys
+/// spread over all groups.
+__device__ __forceinline__ int64_t SampledVector(int64_t group, int lane, int64_t vectors, uint32_t* jitter) {
+  constexpr int64_t kParts = int64_t{Tuning::kGroups} * Tuning::kGroupVectors;
+  const int64_t part = lane * int64_t{Tuning::kGroups} + group;
+  const int64_t begin = part * vectors / kParts, end = (part + 1) * vectors / kParts;
+  const uint64_t random = static_cast<uint64_t>(part + 1) * 0x9E3779B97F4A7C15u;
+  *jitter = static_cast<uint32_t>(random >> 8);
+  return begin + static_cast<int64_t>((random >> 32) * static_cast<uint64_t>(end - begin) >> 32);
+}
+
+template <typename Bits, bool kFloat>
+__global__ void __launch_bounds__(kSampleThreads)
+    SelectSampleKernel(const KeyOrder<Bits, kFloat> order, const Selection<Bits> selection) {
+  constexpr int kPer = KeyVector<Bits>::kPer;
+  static_assert(Tuning::kGroupVectors == 32);
+  const int64_t thread = int64_t{blockIdx.x} * kSampleThreads + threadIdx.x;
+  const int64_t head = KeyVector<Bits>::CountBefore(selection.keys, selection.count);
+  const int64_t vectors = (selection.count - head) / kPer;
+  uint32_t jitter;
+  KeyVector<Bits> vector;
+  vector.Load(selection.keys + head + kPer * SampledVector(thread / 32, threadIdx.x % 32, vectors, &jitter));
+  Bits least = order.RankOfRaw(vector.keys[0]);
+#pragma unroll
+  for (int i = 1; i < kPer; ++i) {
+    const Bits rank = order.RankOfRaw(vector.keys[i]);
+    const bool takes = selection.plan.whole_vectors ? rank < least : jitter % kPer == i;
+    least = takes ? rank : least;
+  }
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) {
+    const Bits other = static_cast<Bits>(__shfl_xor_sync(kAllLanes, least, step));
+    least = other < least ? other : least;
+  }
+  if (threadIdx.x % 32 == 0) selection.least()[thread / 32] = least;
+
+  if (!selection.plan.SortsBlindly()) return;
+  const int64_t threads = int64_t{gridDim.x} * kSampleThreads;
+  for (int64_t i = thread; i < selection.plan.likely; i += threads) {
+    if (selection.plan.form == SelectedForm::kWords) {
+      static_cast<uint64_t*>(selection.records)[i] = ~uint64_t{0};
+    } else {
+      static_cast<Bits*>(selection.records)[i] = order.Decode(static_cast<Bits>(~Bits{0}));
+    }
+  }
+}
+
+struct ThresholdShared {
+  uint32_t counts[256];
+  uint32_t digit, number;  // the digit found, and the number left to count in it
+};
+
+/// The number-th (from 1) of all ranks in sorted order, digit by digit. All threads call it.
+template <typename Bits>
+__device__ Bits RankOfNumber(const Bits (&ranks)[kThresholdItems], uint32_t number, ThresholdShared& shared) {
+  const int thread = static_cast<int>(threadIdx.x);
+  Bits found = 0;
+  for (int shift = 8 * static_cast<int>(sizeof(Bits)) - 8; shift >= 0; shift -= 8) {
+    if (thread < 256) shared.counts[thread] = 0;
+    __syncthreads();
+    for (const Bits rank : ranks) {
+      const bool has_prefix = (static_cast<uint64_t>(rank ^ found) >> shift) < 256;
+      if (has_prefix) atomicAdd(&shared.counts[static_cast<uint32_t>(rank >> shift) & 255], 1u);
+    }
+    __syncthreads();
+    if (thread < 32) {  // eight digits each
+      uint32_t counts[8], end = 0;
+#pragma unroll
+      for (int i = 0; i < 8; ++i) end += counts[i] = shared.counts[8 * thread + i];
+      const uint32_t own = end;
+#pragma unroll
+      for (int step = 1; step < 32; step *= 2) {
+        const uint32_t other = __shfl_up_sync(kAllLanes, end, step);
+        if (thread >= step) end += other;
+      }
+      uint32_t before = end - own;
+      if (before < number && number <= end) {
+        uint32_t digit = 8 * thread;
+#pragma unroll
+        for (int i = 0; i < 7; ++i) {
+          if (before + counts[i] >= number) break;
+          before += counts[i];
+          ++digit;
+        }
+        shared.digit = digit;
+        shared.number = number - before;
+      }
+    }
+    __syncthreads();
+    found = static_cast<Bits>(found | static_cast<Bits>(static_cast<Bits>(shared.digit) << shift));
+    number = shared.number;
+  }
+  return found;
+}
+
+template <typename Bits>
+__global__ void __launch_bounds__(kThresholdThreads) ThresholdKernel(const Selection<Bits> selection) {
+  __shared__ ThresholdShared shared;
+  Bits ranks[kThresholdItems];
+#pragma unroll
+  for (int i = 0; i < kThresholdItems; ++i) ranks[i] = selection.least()[i * kThresholdThreads + threadIdx.x];
+  const Bits threshold = RankOfNumber(ranks, static_cast<uint32_t>(selection.plan.number), shared);
+  if (threadIdx.x != 0) return;
+  selection.scratch->threshold = threshold;
+  selection.scratch->selected = 0;
+  selection.scratch->blocks_done = 0;
+}
+
+/// Puts this warp's hits: keys at `at` + (v * kThreads * kPer + i), a bit for each v * kPer + i. Returns whether there
+/// is room for more. The whole warp calls it.
+template <typename Bits, bool kFloat>
+__device__ __forceinline__ bool PutHits(const KeyOrder<Bits, kFloat>& order, const Selection<Bits>& selection,
+                                        uint32_t hits, int64_t at) {
+  constexpr int kPer = KeyVector<Bits>::kPer;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const auto mine = static_cast<uint32_t>(__popc(hits));
   uint32_t end = mine;
+#pragma unroll
   for (int step = 1; step < 32; step *= 2) {
     const uint32_t other = __shfl_up_sync(kAllLanes, end, step);
     if (lane >= step) end += other;
   }
-  if (lane == 31) warp_ends[warp] = end;
-  __syncthreads();
-  uint32_t before = 0, total = 0;
-  for (int i = 0; i < Tuning::kThreads / 32; ++i) {
-    if (i == warp) before = total;
-    total += warp_ends[i];
+  unsigned long long base = 0;
+  if (lane == 31) base = atomicAdd(&selection.scratch->selected, static_cast<unsigned long long>(end));
+  base = __shfl_sync(kAllLanes, base, 31);
+  for (unsigned long long place = base + end - mine; hits != 0; hits &= hits - 1, ++place) {
+    const int hit = __ffs(static_cast<int>(hits)) - 1;
+    const int64_t index = at + hit / kPer * (Tuning::kThreads * kPer) + hit % kPer;
+    const Bits raw = selection.keys[index];  // again, from a cache: a choice among registers is no cheaper
+    selection.Put(place, index, raw, order.RankOfRaw(raw));
   }
-  if (threadIdx.x == 0) base = total == 0 ? 0 : atomicAdd(taken, static_cast<unsigned long long>(total));
-  __syncthreads();
-  const unsigned long long first = base + before + end - mine;
-  __syncthreads();
-  return first;
+  return base < static_cast<unsigned long long>(selection.plan.capacity);
+}
+
+/// The keys of this thread in a tile that begins at its key `at`. Returns whether there is room for more.
+template <bool kWhole, typename Bits, bool kFloat>
+__device__ __forceinline__ bool SelectTile(const KeyOrder<Bits, kFloat>& order, const Selection<Bits>& selection,
+                                           Bits threshold, int64_t at, int64_t vectors_end) {
+  constexpr int kPer = KeyVector<Bits>::kPer;
+  constexpr int kVectors = Tuning::kVectors;
+  constexpr int kStep = Tuning::kThreads * kPer;
+  static_assert(kPer * kVectors <= 32, "a bit a key");
+  KeyVector<Bits> loaded[kVectors];
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v) {
+    if (kWhole || at + v * kStep < vectors_end) loaded[v].Load(selection.keys + at + v * kStep);
+  }
+  bool has_hit = false;
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+    for (int i = 0; i < kPer; ++i) {
+      has_hit |= (kWhole || at + v * kStep < vectors_end) && order.RankOfRaw(loaded[v].keys[i]) <= threshold;
+    }
+  }
+  if (!__any_sync(kAllLanes, has_hit)) return true;
+  uint32_t hits = 0;
+#pragma unroll
+  for (int v = 0; v < kVectors; ++v) {
+#pragma unroll
+    for (int i = 0; i < kPer; ++i) {
+      const bool is_hit = (kWhole || at + v * kStep < vectors_end) && order.RankOfRaw(loaded[v].keys[i]) <= threshold;
+      hits |= static_cast<uint32_t>(is_hit) << (v * kPer + i);
+    }
+  }
+  return PutHits(order, selection, hits, at);
 }
 
 template <typename Bits, bool kFloat>
-__global__ void __launch_bounds__(Tuning::kThreads)
+__global__ void __launch_bounds__(Tuning::kThreads, Tuning::kBlocks)
     SelectKernel(const KeyOrder<Bits, kFloat> order, const Selection<Bits> selection) {
   constexpr int kPer = KeyVector<Bits>::kPer;
-  constexpr int kVectors = Tuning::kVectors;
-  static_assert(kPer * kVectors <= 64, "a bit a key");
-  const Bits* const keys = selection.keys;
+  constexpr int kTile = Tuning::kThreads * Tuning::kVectors * kPer;
+  const Bits threshold = static_cast<Bits>(selection.scratch->threshold);
   const int thread = static_cast<int>(threadIdx.x);
-  const int64_t head = KeyVector<Bits>::CountBefore(keys, selection.count);
-  const int64_t vectors = (selection.count - head) / kPer;
-  const int64_t tiles = CeilDiv(vectors, Tuning::kThreads * kVectors);
-  unsigned long long* const taken = &selection.scratch->selected;
-  for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-    const int64_t first_vector = tile * Tuning::kThreads * kVectors + thread;
-    KeyVector<Bits> loaded[kVectors] = {};
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const int64_t vector = first_vector + v * Tuning::kThreads;
-      if (vector < vectors) loaded[v].Load(keys + head + vector * kPer);
-    }
-    uint64_t hits = 0;
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      const bool is_vector = first_vector + v * Tuning::kThreads < vectors;
-#pragma unroll
-      for (int i = 0; i < kPer; ++i) {
-        const bool is_hit = is_vector && order.RankOfRaw(loaded[v].keys[i]) <= selection.threshold;
-        hits |= static_cast<uint64_t>(is_hit) << (v * kPer + i);
-      }
-    }
-    unsigned long long place = TakePlaces(static_cast<uint32_t>(__popcll(hits)), taken);
-    for (; hits != 0; hits &= hits - 1) {
-      const int hit = __ffsll(static_cast<long long>(hits)) - 1;
-      selection.Put(place++, head + (first_vector + hit / kPer * Tuning::kThreads) * kPer + hit % kPer);
-    }
+  const int64_t head = KeyVector<Bits>::CountBefore(selection.keys, selection.count);
+  const int64_t vectors_end = selection.count - (selection.count - head) % kPer;
+  bool has_room = true;
+  int64_t tile = head + int64_t{blockIdx.x} * kTile;
+  for (; has_room && tile + kTile <= vectors_end; tile += int64_t{gridDim.x} * kTile) {
+    has_room = SelectTile<true>(order, selection, threshold, tile + thread * kPer, vectors_end);
   }
-  if (blockIdx.x == 0 && thread < 32) {
-    const int64_t at = thread < head ? thread : head + vectors * kPer + thread - head;
-    if (at < selection.count && order.RankOfRaw(keys[at]) <= selection.threshold) {
-      selection.Put(atomicAdd(taken, 1ull), at);
-    }
+  if (has_room && tile < vectors_end) {
+    SelectTile<false>(order, selection, threshold, tile + thread * kPer, vectors_end);
+  }
+  if (blockIdx.x == 0 && thread < 32) {  // the keys before and after the vectors
+    const int64_t at = thread < head ? thread : vectors_end + thread - head;
+    const bool is_hit = at < selection.count && order.RankOfRaw(selection.keys[at]) <= threshold;
+    PutHits(order, selection, is_hit ? 1 : 0, at);
   }
   __syncthreads();
-  if (thread != 0 || !IsLastBlock(&selection.scratch->select_blocks_done)) return;
-  selection.letter->selected = *static_cast<volatile unsigned long long*>(taken);
+  if (thread != 0 || !IsLastBlock(&selection.scratch->blocks_done)) return;
+  selection.letter->selected = *static_cast<volatile unsigned long long*>(&selection.scratch->selected);
   SendLetter(selection.letter);
+}
+
+template <typename Bits>
+__global__ void __launch_bounds__(Tuning::kThreads)
+    WriteSelectedKernel(const uint64_t* words, const Bits* keys, int64_t count, Bits* keys_out, uint32_t* indices,
+                        int64_t results) {
+  const int64_t i = int64_t{blockIdx.x} * Tuning::kThreads + threadIdx.x;
+  if (i >= results) return;
+  const auto index = static_cast<uint32_t>(words[i]);
+  const uint32_t valid = index < count ? index : 0;
+  indices[i] = valid;
+  if (keys_out != nullptr) keys_out[i] = keys[valid];
+}
+
+template <typename Bits>
+cudaError_t Write(const SortArgs& args, const uint64_t* d_words, uint32_t* d_indices, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>(CeilDiv(args.ResultCount(), Tuning::kThreads));
+  WriteSelectedKernel<<<blocks, Tuning::kThreads, 0, stream>>>(d_words, static_cast<const Bits*>(args.keys_in),
+                                                               args.count, static_cast<Bits*>(args.keys_out), d_indices,
+                                                               args.ResultCount());
+  return cudaGetLastError();
 }
 
 }  // namespace
 
-cudaError_t SelectKeys(KeyType type, Order order, const void* d_keys, int64_t count, uint64_t threshold,
-                       void* d_indices, int index_bytes, int64_t capacity, StatisticsScratch* d_scratch,
+cudaError_t SelectKeys(const SortArgs& args, const SelectionPlan& plan, void* d_records, SelectionScratch* d_scratch,
                        StatisticsLetter* h_letter, cudaStream_t stream) {
-  return WithKeyOrder(type, order, [&](const auto& key_order) {
-    using Bits = decltype(key_order.Encode(0));
-    const Selection<Bits> selection{static_cast<const Bits*>(d_keys),
-                                    count,
-                                    static_cast<Bits>(threshold),
-                                    d_indices,
-                                    index_bytes,
-                                    static_cast<unsigned long long>(capacity),
-                                    d_scratch,
-                                    h_letter};
-    const int64_t tile = int64_t{Tuning::kThreads} * Tuning::kVectors * KeyVector<Bits>::kPer;
-    const unsigned blocks = LoopingGrid(count, tile);
-    SelectKernel<<<blocks, Tuning::kThreads, 0, stream>>>(key_order, selection);
-    return cudaGetLastError();
+  return WithKeyOrder(args.key_type, args.order, [&](const auto& order) {
+    using Bits = decltype(order.Encode(0));
+    if constexpr (sizeof(Bits) == 1) {
+      return cudaErrorInvalidValue;  // no plan selects these
+    } else {
+      const Selection<Bits> selection{static_cast<const Bits*>(args.keys_in),
+                                      args.count,
+                                      plan,
+                                      d_records,
+                                      IndexBytes(args.count - 1),
+                                      d_scratch,
+                                      h_letter};
+      SelectSampleKernel<<<32 * Tuning::kGroups / kSampleThreads, kSampleThreads, 0, stream>>>(order, selection);
+      CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+      ThresholdKernel<<<1, kThresholdThreads, 0, stream>>>(selection);
+      CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+      const int64_t tile = int64_t{Tuning::kThreads} * Tuning::kVectors * KeyVector<Bits>::kPer;
+      const int64_t blocks = std::min<int64_t>(CeilDiv(args.count, tile), Tuning::kBlocks * kTunedMultiprocessors);
+      SelectKernel<<<static_cast<unsigned>(blocks), Tuning::kThreads, 0, stream>>>(order, selection);
+      return cudaGetLastError();
+    }
   });
+}
+
+cudaError_t WriteSelected(const SortArgs& args, const uint64_t* d_words, uint32_t* d_indices, cudaStream_t stream) {
+  return KeyBytes(args.key_type) == 2 ? Write<uint16_t>(args, d_words, d_indices, stream)
+                                      : Write<uint32_t>(args, d_words, d_indices, stream);
 }
 
 }  // namespace corank::cuda

@@ -4,7 +4,7 @@
 
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/workspace.h"
-#include "kernels/cuda/sort/selected_sort.h"
+#include "kernels/cuda/sort/first_keys.h"
 #include "kernels/cuda/sort/sort_plan.h"
 #include "kernels/cuda/sort/structure.h"
 #include "kernels/cuda/sort/structure_rules.h"
@@ -45,13 +45,13 @@ struct Arrays {
   StatisticsScratch* d_scratch = nullptr;
   StructureArrays found;
   Workspace left;
-  Workspace left_by_rank;      // after found.d_ranks
-  Workspace left_by_selected;  // after found.d_selected
+  Workspace left_by_rank;  // after found.d_ranks
+  FirstKeys first;
 };
 
 cudaError_t CarveArrays(const SortArgs& args, bool looks, Workspace workspace, Arrays* arrays, int64_t* bytes) {
   arrays->d_scratch = workspace.Carve<StatisticsScratch>(looks ? 1 : 0);
-  arrays->left = arrays->left_by_rank = arrays->left_by_selected = workspace;
+  arrays->left = arrays->left_by_rank = workspace;
   const auto add = [bytes](const Workspace& before, auto run) {
     Workspace sizing = Workspace::SizingAfter(before);
     const cudaError_t error = run(sizing);
@@ -76,17 +76,13 @@ cudaError_t CarveArrays(const SortArgs& args, bool looks, Workspace workspace, A
       return RunSort(PayloadByRank(args, nullptr), kAllBitsLive, sizing, nullptr);
     }));
   }
-  const int64_t capacity = SelectCapacity(args);
-  if (capacity == 0) return cudaSuccess;
-  arrays->found.d_selected = arrays->left_by_selected.CarveBytes(capacity * IndexBytes(args.count - 1));
-  return add(arrays->left_by_selected,
-             [&](Workspace& sizing) { return SortSelected(args, nullptr, capacity, sizing, nullptr); });
+  return CarveFirstKeys(args, workspace, &arrays->first, bytes);
 }
 
 /// Whether the device counts digits while the host waits for the sample of the keys.
 bool CountsDigitsEarly(const SortArgs& args) {
   return TakenAlgorithm(args) == SortAlgorithm::kRadix && args.count <= kAutoEarlyHistogramCount &&
-         !MergesRandomKeys(args) && SelectCapacity(args) == 0;
+         !MergesRandomKeys(args);
 }
 
 }  // namespace
@@ -113,14 +109,22 @@ cudaError_t Sort(const SortArgs& asked, void* d_workspace, int64_t workspace_byt
   Structure structure;
   RadixPart part = RadixPart::kAll;
   if (h_letter != nullptr && looks) {
+    auto* const letter = static_cast<StatisticsLetter*>(h_letter);
+    if (arrays.first.plan.capacity > 0) {
+      SortAlgorithm taken;
+      CORANK_RETURN_IF_CUDA_ERROR(WriteFirstKeys(args, arrays.first, letter, stream, &taken));
+      if (taken != SortAlgorithm::kAuto) {
+        h_report->sort_algorithm = taken;
+        return cudaSuccess;
+      }
+    }
     const auto count_digits = [&] {
       if (!CountsDigitsEarly(args)) return cudaSuccess;
       Workspace left = arrays.left;
       return RunSort(args, kAllBitsLive, left, stream, RadixPart::kHistogram);
     };
-    CORANK_RETURN_IF_CUDA_ERROR(FindStructure(args, arrays.d_scratch, arrays.found,
-                                              static_cast<StatisticsLetter*>(h_letter), stream, count_digits,
-                                              &structure));
+    CORANK_RETURN_IF_CUDA_ERROR(
+        FindStructure(args, arrays.d_scratch, arrays.found, letter, stream, count_digits, &structure));
     if (structure.is_sampled_only && CountsDigitsEarly(args)) part = RadixPart::kPasses;
   }
   switch (structure.kind) {
@@ -138,9 +142,6 @@ cudaError_t Sort(const SortArgs& asked, void* d_workspace, int64_t workspace_byt
     case StructureKind::kFewRuns:
       h_report->sort_algorithm = SortAlgorithm::kMergeRuns;
       return WriteMerged(args, structure, arrays.left, stream);
-    case StructureKind::kSelected:
-      h_report->sort_algorithm = SortAlgorithm::kRadix;
-      return SortSelected(args, arrays.found.d_selected, structure.selected, arrays.left_by_selected, stream);
     default:
       if (structure.is_random && MergesRandomKeys(args)) {
         h_report->sort_algorithm = SortAlgorithm::kMergesort;

@@ -31,8 +31,6 @@ struct SampleShared {
   uint16_t position[KeyDictionary::kSlots];
   uint32_t near_descents, near_ascents, far_descents, far_ascents, distinct, singletons, listed, probes, ambiguous;
   unsigned long long ones, zeros;
-  uint32_t digit_counts[256];
-  uint32_t digit, number;  // of the threshold: the digit found, and the number left to count in it
 };
 
 constexpr uint32_t kSeenAgain = 1u << 31;
@@ -91,31 +89,6 @@ __device__ void WriteDictionary(const KeyOrder<Bits, kFloat>& order, SampleShare
   }
 }
 
-/// The number-th (from 1) of all samples' ranks in sorted order, digit by digit. All threads call it.
-template <typename Bits>
-__device__ Bits RankOfNumber(const Bits (&ranks)[Tuning::kSampleItems], uint32_t number, SampleShared<Bits>& shared) {
-  Bits found = 0;
-  for (int shift = 8 * static_cast<int>(sizeof(Bits)) - 8; shift >= 0; shift -= 8) {
-    if (threadIdx.x < 256) shared.digit_counts[threadIdx.x] = 0;
-    __syncthreads();
-    for (const Bits rank : ranks) {
-      const bool has_prefix = (static_cast<uint64_t>(rank ^ found) >> shift) < 256;
-      if (has_prefix) atomicAdd(&shared.digit_counts[static_cast<uint32_t>(rank >> shift) & 255], 1u);
-    }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      uint32_t digit = 0;
-      for (; number > shared.digit_counts[digit]; ++digit) number -= shared.digit_counts[digit];
-      shared.digit = digit;
-      shared.number = number;
-    }
-    __syncthreads();
-    found = static_cast<Bits>(found | static_cast<Bits>(static_cast<Bits>(shared.digit) << shift));
-    number = shared.number;
-  }
-  return found;
-}
-
 template <typename Bits>
 struct alignas(2 * sizeof(Bits)) KeyPair {
   Bits key, next;
@@ -150,8 +123,6 @@ __device__ __forceinline__ void ClearCounts(SampleShared<Bits>& shared, Statisti
   shared.distinct = shared.singletons = shared.listed = shared.ambiguous = 0;
   shared.probes = 1;
   shared.ones = shared.zeros = 0;
-  scratch->selected = 0;
-  scratch->select_blocks_done = 0;
   KeyStatistics& statistics = scratch->statistics;
   statistics.ones = statistics.zeros = statistics.breaks = 0;
   statistics.ties = statistics.differing_ties = statistics.listed = statistics.blocks_done = 0;
@@ -210,15 +181,14 @@ __device__ __forceinline__ void CountDistinct(SampleShared<Bits>& shared) {
 
 template <typename Bits, bool kFloat>
 __global__ void __launch_bounds__(Tuning::kSampleThreads)
-    SampleKernel(KeyOrder<Bits, kFloat> order, const Bits* keys, int64_t count, int threshold_number,
-                 StatisticsScratch* scratch, StatisticsLetter* letter) {
+    SampleKernel(KeyOrder<Bits, kFloat> order, const Bits* keys, int64_t count, StatisticsScratch* scratch,
+                 StatisticsLetter* letter) {
   __shared__ SampleShared<Bits> shared;
   Bits raw[Tuning::kSampleItems], next[Tuning::kSampleItems], ranks[Tuning::kSampleItems];
   LoadSamples(keys, count, raw, next);
   ClearCounts(shared, scratch);
   CompareSamples(order, raw, next, ranks, shared);
   CountDistinct(shared);
-  const Bits threshold = threshold_number > 0 ? RankOfNumber(ranks, threshold_number, shared) : Bits{0};
   const bool is_few = shared.distinct <= kMaxDistinctKeys;
   if (is_few) WriteDictionary(order, shared, &scratch->dictionary);
   __syncthreads();
@@ -231,7 +201,6 @@ __global__ void __launch_bounds__(Tuning::kSampleThreads)
   sample.distinct = is_few && shared.ambiguous == 0 ? shared.distinct : kMaxDistinctKeys + 1;
   sample.singletons = shared.singletons;
   sample.varying = shared.ones & shared.zeros;
-  sample.threshold = threshold;
   letter->sample = sample;
   SendLetter(letter);
 }
@@ -449,12 +418,12 @@ cudaError_t Examine(const Examination& examination, const KeyOrder<Bits, kFloat>
 
 }  // namespace
 
-cudaError_t SampleKeys(KeyType type, Order order, const void* d_keys, int64_t count, int threshold_number,
-                       StatisticsScratch* d_scratch, StatisticsLetter* h_letter, cudaStream_t stream) {
+cudaError_t SampleKeys(KeyType type, Order order, const void* d_keys, int64_t count, StatisticsScratch* d_scratch,
+                       StatisticsLetter* h_letter, cudaStream_t stream) {
   return WithKeyOrder(type, order, [&](const auto& key_order) {
     using Bits = decltype(key_order.Encode(0));
     SampleKernel<<<1, Tuning::kSampleThreads, 0, stream>>>(key_order, static_cast<const Bits*>(d_keys), count,
-                                                           threshold_number, d_scratch, h_letter);
+                                                           d_scratch, h_letter);
     return cudaGetLastError();
   });
 }

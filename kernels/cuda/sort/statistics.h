@@ -13,10 +13,9 @@ namespace corank::cuda {
 
 /// Each function enqueues one launch that leaves its answer in *h_letter. h_letter->arrived must be 0.
 
-/// Takes the sample, prepares d_scratch for later kernels and makes its dictionary. count > 2. threshold_number: 0, or
-/// n to make the threshold the n-th sample in sorted order, at most kSamples.
-cudaError_t SampleKeys(KeyType type, Order order, const void* d_keys, int64_t count, int threshold_number,
-                       StatisticsScratch* d_scratch, StatisticsLetter* h_letter, cudaStream_t stream);
+/// Takes the sample, prepares d_scratch for later kernels and makes its dictionary. count > 2.
+cudaError_t SampleKeys(KeyType type, Order order, const void* d_keys, int64_t count, StatisticsScratch* d_scratch,
+                       StatisticsLetter* h_letter, cudaStream_t stream);
 /// Reads all keys.
 cudaError_t ExamineKeys(const Examination& examination, StatisticsScratch* d_scratch, StatisticsLetter* h_letter,
                         cudaStream_t stream);

@@ -4,7 +4,6 @@
 
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/sort/counting.h"
-#include "kernels/cuda/sort/select.h"
 #include "kernels/cuda/sort/structure_rules.h"
 
 namespace corank::cuda {
@@ -25,13 +24,13 @@ class Finder {
 
   cudaError_t Find(const std::function<cudaError_t()>& meanwhile) {
     h_letter_->arrived = 0;
-    CORANK_RETURN_IF_CUDA_ERROR(SampleKeys(args_.key_type, args_.order, args_.keys_in, args_.count,
-                                           ThresholdNumber(args_), d_scratch_, h_letter_, stream_));
+    CORANK_RETURN_IF_CUDA_ERROR(
+        SampleKeys(args_.key_type, args_.order, args_.keys_in, args_.count, d_scratch_, h_letter_, stream_));
     CORANK_RETURN_IF_CUDA_ERROR(meanwhile());
     CORANK_RETURN_IF_CUDA_ERROR(WaitForLetter(h_letter_, stream_));
     const KeySample sample = h_letter_->sample;
     const Suspicion suspicion = Suspect(args_, sample);
-    structure_->is_sampled_only = !suspicion.Any() && SelectCapacity(args_) == 0;
+    structure_->is_sampled_only = !suspicion.Any();
     structure_->is_random = structure_->is_sampled_only && LooksRandom(args_, sample);
     if (structure_->is_sampled_only) return cudaSuccess;
     if (suspicion.sorted || suspicion.few_runs) {
@@ -42,9 +41,6 @@ class Finder {
       FindReversal();
     }
     if (structure_->kind == StructureKind::kNone && suspicion.few_distinct) CORANK_RETURN_IF_CUDA_ERROR(FindDistinct());
-    if (structure_->kind == StructureKind::kNone && SelectCapacity(args_) > 0) {
-      CORANK_RETURN_IF_CUDA_ERROR(Select(sample.threshold));
-    }
     if (structure_->kind == StructureKind::kNone && suspicion.few_bits && !is_examined_) {
       return Examine(/*copies=*/false, /*descends=*/false, /*needs_all=*/true);
     }
@@ -100,21 +96,6 @@ class Finder {
                                           HasPayload() ? arrays_.d_ranks : nullptr, h_letter_, stream_));
     CORANK_RETURN_IF_CUDA_ERROR(WaitForLetter(h_letter_, stream_));
     if (h_letter_->missing == 0) structure_->kind = StructureKind::kFewDistinct;
-    return cudaSuccess;
-  }
-
-  cudaError_t Select(uint64_t threshold) {
-    const int64_t capacity = SelectCapacity(args_);
-    h_letter_->arrived = 0;
-    CORANK_RETURN_IF_CUDA_ERROR(SelectKeys(args_.key_type, args_.order, args_.keys_in, args_.count, threshold,
-                                           arrays_.d_selected, IndexBytes(args_.count - 1), capacity, d_scratch_,
-                                           h_letter_, stream_));
-    CORANK_RETURN_IF_CUDA_ERROR(WaitForLetter(h_letter_, stream_));
-    const auto selected = static_cast<int64_t>(h_letter_->selected);
-    if (args_.ResultCount() <= selected && selected <= capacity) {
-      structure_->kind = StructureKind::kSelected;
-      structure_->selected = selected;
-    }
     return cudaSuccess;
   }
 

@@ -19,7 +19,6 @@ enum class StructureKind : uint8_t {
   kReversed,     // the same backwards; no equal neighbours, or equal ones make no visible difference
   kFewRuns,      // run_starts
   kFewDistinct,  // keys are in the dictionary, with their counts
-  kSelected,     // no structure, but a known part of the keys contains all results
 };
 
 /// AUTO's knowledge about all keys.
@@ -30,13 +29,11 @@ struct Structure {
   uint64_t live_bits = ~uint64_t{0};  // of the codes: all other bits are the same in all keys
   int run_count = 0;
   int64_t run_starts[kMaxListedRuns + 1] = {};  // ascending, from 0 to count
-  int64_t selected = 0;                         // number of indices in d_selected
 };
 
 /// Device memory for the search, beside the scratch.
 struct StructureArrays {
   uint8_t* d_ranks = nullptr;  // null, or count bytes: each key's position in the dictionary, for kFewDistinct
-  void* d_selected = nullptr;  // SelectCapacity indices, unordered, for kSelected
 };
 
 /// Examines the keys, and waits one to four times for the device, on `stream` only. The sample decides what to look

@@ -3,7 +3,6 @@
 #define CORANK_KERNELS_CUDA_SORT_STRUCTURE_RULES_H_
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "kernels/common/operators.h"
@@ -68,22 +67,6 @@ inline bool LooksRandom(const SortArgs& args, const KeySample& sample) {
   constexpr uint32_t kLeast = StatisticsTuning::kSamples / 8 * 3;
   return std::min({sample.near_descents, sample.near_ascents, sample.far_descents, sample.far_ascents}) >= kLeast &&
          LiveBytes(sample.varying) == KeyBytes(args.key_type);
-}
-
-/// Most keys to select from, or 0 if so many results are wanted that all keys are sorted.
-inline int64_t SelectCapacity(const SortArgs& args) {
-  constexpr int64_t kLeastPart = 64;  // one key in this many may be a result
-  constexpr int64_t kPart = 16;       // one key in this many may be selected
-  return KeyBytes(args.key_type) > 1 && args.ResultCount() <= args.count / kLeastPart ? args.count / kPart : 0;
-}
-
-/// The number of the sample that comes after all results with near certainty: the expected number of samples before the
-/// last result, plus five standard deviations. 0: no selection.
-inline int ThresholdNumber(const SortArgs& args) {
-  if (SelectCapacity(args) == 0) return 0;
-  const double expected = static_cast<double>(args.ResultCount()) / static_cast<double>(args.count) *
-                          static_cast<double>(StatisticsTuning::kSamples);
-  return static_cast<int>(expected + 5 * std::sqrt(expected)) + 8;
 }
 
 }  // namespace corank::cuda
