@@ -1,10 +1,10 @@
 // Selects the keys up to a threshold.
 //
 // Algorithm: SelectSampleKernel gives each warp a group of 32 vectors of 16 bytes, spread over the whole array at
-//            jittered distances, and stores the least rank of the group: a sample of half a million keys of 4 bytes leaves 4096
-//            ranks. ThresholdKernel, one block, finds the n-th least of these by digits. SelectKernel reads all keys.
-//            A warp that finds some takes places for all of them by one atomic addition; no warp waits for others. A
-//            warp that finds no place ends.
+//            jittered distances, and stores the least rank of the group: half a million samples of keys of 4 bytes
+//            leave 4096 ranks. ThresholdKernel, one block, finds the n-th least of these by digits. SelectKernel reads
+//            all keys. A warp that finds some takes places for all of them by one atomic addition; no warp waits for
+//            others. A warp that finds no place ends.
 // Work: O(n).
 // Memory: one read of the keys, one write of the records of the selected ones.
 // Workspace: a SelectionScratch, and the records.
