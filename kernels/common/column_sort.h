@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/common/null_order.h"
+#include "kernels/common/operators.h"
 #include "kernels/common/types.h"
 
 namespace corank {
@@ -46,7 +47,7 @@ struct KeyColumn {
 constexpr int64_t ValidityBytes(int64_t rows) { return rows / 8 + (rows % 8 != 0); }
 
 /// Sorts rows lexicographically by several columns: alone, with values, into a permutation, or into ranks. Stable.
-/// Outputs hold ResultCount() rows; ranks are of all rows.
+/// Outputs have room for ResultCount() rows, as those of a Sort do; ranks are of all rows.
 struct ColumnSortArgs {
   const KeyColumn* columns = nullptr;              // a HOST array
   int32_t column_count = 0;                        // 1 to kMaxKeyColumns, or one more without segments
@@ -59,18 +60,20 @@ struct ColumnSortArgs {
   /// The dense rank of each row, in the order of the input: 1 plus the number of distinct rows that come before it in
   /// the sorted order. IndexBytes(count) each. Null: not wanted.
   void* ranks_out = nullptr;
-  int64_t limit = -1;  // -1: all
+  int64_t limit = -1;  // -1: all. With segments: of each segment
   /// Merges sorted runs: run r is rows [run_offsets[r], run_offsets[r + 1]). A HOST array of run_count + 1 offsets,
   /// rising from 0 to count, checked by the caller. Reports the first run that is unsorted, and the first row (of all
   /// rows) that comes before the row in front of it; outputs are then of no use. Not with an algorithm but kAuto.
   const int64_t* run_offsets = nullptr;
   int32_t run_count = 0;  // 0: rows are in no order. Otherwise up to kMaxMergeInputs
   /// Sorts each segment of rows by itself: segment s is rows [segment_offsets[s], segment_offsets[s + 1]).
-  /// segment_count + 1 offsets, rising from 0 to count, checked by the caller. Not with ranks, a limit or runs.
+  /// segment_count + 1 offsets, rising from 0 to count, checked by the caller. Not with ranks or runs.
   const int64_t* segment_offsets = nullptr;
   int64_t segment_count = 0;  // 0: no segments
 
-  int64_t ResultCount() const { return limit >= 0 && limit < count ? limit : count; }
+  int64_t ResultCount() const { return MostLimited(count, limit, segment_count); }
+  /// Whether only the offsets of the segments tell the number of results.
+  bool LimitsSegments() const { return segment_count > 1 && limit >= 0 && limit < count; }
   /// Whether the order of the rows is of no use: no output and no check needs it.
   bool HasNoWork() const { return count == 0 || (ResultCount() == 0 && ranks_out == nullptr && run_count == 0); }
 };

@@ -15,8 +15,16 @@
 
 namespace corank {
 
-/// Sorts keys alone, with values, or into a permutation; whole or by segments. Stable. Outputs hold min(count, limit)
-/// elements (`ResultCount`).
+/// The most elements that a sort of `count` keys returns: `limit` of each segment, if limit is not -1. No segments: 0.
+constexpr int64_t MostLimited(int64_t count, int64_t limit, int64_t segment_count) {
+  if (limit < 0 || limit >= count) return count;
+  const int64_t segments = segment_count > 0 ? segment_count : 1;
+  return limit > count / segments ? count : limit * segments;
+}
+
+/// Sorts keys alone, with values, or into a permutation; whole or by segments. Stable. Outputs have room for
+/// `ResultCount` elements and hold as many, unless LimitsSegments(): the report then says how many, and those behind
+/// are unspecified.
 struct SortArgs {
   KeyType key_type = KeyType::kUint32;
   Order order = Order::kAscending;
@@ -30,9 +38,18 @@ struct SortArgs {
   void* indices_out = nullptr;               // null: no permutation. IndexBytes(count - 1) bytes each. Not with values
   const int64_t* segment_offsets = nullptr;  // segment_count + 1 offsets, checked by the caller; null: one segment
   int64_t segment_count = 0;
-  int64_t limit = -1;  // -1: no limit. Not with segments
+  /// -1: no limit. With segments: of each segment; the first elements of all segments then lie one behind the other.
+  int64_t limit = -1;
 
-  int64_t ResultCount() const { return limit >= 0 && limit < count ? limit : count; }
+  int64_t ResultCount() const { return MostLimited(count, limit, segment_count); }
+  /// Whether only the offsets of the segments tell the number of results.
+  bool LimitsSegments() const { return segment_count > 1 && limit >= 0 && limit < count; }
+  /// A single segment is the whole array.
+  SortArgs WithoutLoneSegment() const {
+    SortArgs args = *this;
+    if (segment_count == 1) args.segment_offsets = nullptr;
+    return args;
+  }
 };
 
 /// The largest number of keys in each array of EngineStream::SortEach.
@@ -145,6 +162,7 @@ struct OperatorReport {
   int32_t input = 0;   // the first unsorted input
   int64_t index = -1;  // the first such index in that input; kOverlapping: the first such pair in destination order
   int64_t other = -1;
+  int64_t results = 0;                                     // of a Sort: the number of elements of each output
   SortAlgorithm sort_algorithm = SortAlgorithm::kAuto;     // the algorithm in use; never kAuto after a Sort
   MergeAlgorithm merge_algorithm = MergeAlgorithm::kAuto;  // the algorithm in use; never kAuto after a Merge
   uint8_t unused[6] = {};  // makes padding explicit, because a report is copied from the device byte for byte

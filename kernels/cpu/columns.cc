@@ -11,6 +11,7 @@
 #include "kernels/cpu/item_merge.h"
 #include "kernels/cpu/item_sort.h"
 #include "kernels/cpu/records.h"
+#include "kernels/cpu/segment_limit.h"
 #include "kernels/cpu/sorted_check.h"
 #include "kernels/cpu/workspace.h"
 
@@ -24,7 +25,8 @@ constexpr int32_t kMostMergedRuns = 8;          // a sort of more is faster than
 struct Buffers {
   Item128* items;
   Item128* temp;
-  void* segments;  // the number of each row's segment
+  void* segments;   // the number of each row's segment
+  int64_t* begins;  // of the results of each segment, if they are limited
 };
 
 Buffers TakeBuffers(const ColumnSortArgs& args, Workspace& workspace) {
@@ -32,6 +34,7 @@ Buffers TakeBuffers(const ColumnSortArgs& args, Workspace& workspace) {
   buffers.items = workspace.Take<Item128>(args.count);
   buffers.temp = workspace.Take<Item128>(args.count);
   if (args.segment_count > 0) buffers.segments = workspace.Take<char>(args.count * IndexBytes(args.segment_count - 1));
+  if (args.LimitsSegments()) buffers.begins = workspace.Take<int64_t>(args.segment_count + 1);
   return buffers;
 }
 
@@ -233,8 +236,7 @@ void GatherStrings(const KeyColumn& column, const Item128* rows, int64_t count, 
   });
 }
 
-void GatherOutputs(const ColumnSortArgs& args, const Item128* rows, Parallel& parallel) {
-  const int64_t count = args.ResultCount();
+void GatherOutputs(const ColumnSortArgs& args, const Item128* rows, int64_t count, Parallel& parallel) {
   const auto source = [rows](int64_t i) { return static_cast<int64_t>(rows[i].lo); };
   for (int i = 0; i < args.column_count; ++i) {
     const KeyColumn& column = args.columns[i];
@@ -302,13 +304,14 @@ int64_t ColumnSortWorkspaceBytes(const ColumnSortArgs& args) {
 
 void SortColumns(const ColumnSortArgs& args, void* workspace_bytes, Parallel& parallel, OperatorReport* report) {
   *report = OperatorReport();
+  report->results = args.ResultCount();
   const bool merges = args.run_count > 0 && args.run_count <= kMostMergedRuns;
   report->sort_algorithm = merges                                   ? SortAlgorithm::kMergeRuns
                            : args.algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kRadix
                                                                     : args.algorithm;
   if (args.HasNoWork()) {
     if (args.algorithm == SortAlgorithm::kAuto) report->sort_algorithm = SortAlgorithm::kCopy;
-    return GatherOutputs(args, nullptr, parallel);
+    return GatherOutputs(args, nullptr, 0, parallel);
   }
   Workspace workspace(workspace_bytes);
   const Buffers buffers = TakeBuffers(args, workspace);
@@ -339,7 +342,13 @@ void SortColumns(const ColumnSortArgs& args, void* workspace_bytes, Parallel& pa
                parallel);
     }
   }
-  GatherOutputs(args, sorted, parallel);
+  if (args.LimitsSegments()) {
+    Item128* const spare = sorted == buffers.items ? buffers.temp : buffers.items;
+    report->results =
+        PackSegments(sorted, spare, args.segment_offsets, args.segment_count, args.limit, buffers.begins, parallel);
+    sorted = spare;
+  }
+  GatherOutputs(args, sorted, report->results, parallel);
   if (args.ranks_out != nullptr) {
     Item128* const spare = sorted == buffers.items ? buffers.temp : buffers.items;
     WriteRanks(args, order, code.next_byte(), sorted, reinterpret_cast<uint8_t*>(spare), parallel);

@@ -231,34 +231,6 @@ Item* SortItems(Item* items, Item* temp, int64_t count, SortAlgorithm algorithm,
 }
 
 template <typename Item>
-void SortItemSegments(Item* items, Item* temp, const int64_t* offsets, int64_t segments, SortAlgorithm algorithm,
-                      Parallel& parallel) {
-  // All threads share each large segment, one segment after the other. Then each of the others gets one thread.
-  const auto is_large = [&](int64_t segment) { return offsets[segment + 1] - offsets[segment] >= 2 * kMinimumChunk; };
-  for (int64_t segment = 0; segment < segments; ++segment) {
-    if (!is_large(segment)) continue;
-    const int64_t begin = offsets[segment];
-    const int64_t length = offsets[segment + 1] - begin;
-    const Item* result =
-        SortItems(items + begin, temp == nullptr ? nullptr : temp + begin, length, algorithm, parallel);
-    if (result != items + begin) parallel.Copy(items + begin, result, length * static_cast<int64_t>(sizeof(Item)));
-  }
-  parallel.ForRange(segments, 16, [&](int64_t segment_begin, int64_t segment_end) {
-    Parallel alone(1);
-    for (int64_t segment = segment_begin; segment < segment_end; ++segment) {
-      if (is_large(segment)) continue;
-      const int64_t begin = offsets[segment];
-      const int64_t length = offsets[segment + 1] - begin;
-      if (length <= kInsertionSortMax) {
-        InsertionSort(items + begin, length);
-      } else {
-        SortItems(items + begin, temp == nullptr ? nullptr : temp + begin, length, algorithm, alone);
-      }
-    }
-  });
-}
-
-template <typename Item>
 int64_t SelectItems(Item* items, int64_t count, int64_t limit, Parallel& parallel) {
   const int64_t chunks = ChunkCount(count, parallel.threads());
   if (limit >= count / chunks) return count;
@@ -274,10 +246,38 @@ int64_t SelectItems(Item* items, int64_t count, int64_t limit, Parallel& paralle
   return chunks * limit;
 }
 
-#define CORANK_INSTANTIATE(Item)                                                                         \
-  template bool EndsInTemp<Item>(int64_t, SortAlgorithm, int);                                           \
-  template Item* SortItems<Item>(Item*, Item*, int64_t, SortAlgorithm, Parallel&);                       \
-  template void SortItemSegments<Item>(Item*, Item*, const int64_t*, int64_t, SortAlgorithm, Parallel&); \
+template <typename Item>
+void SortItemSegments(Item* items, Item* temp, const int64_t* offsets, int64_t segments, int64_t limit,
+                      SortAlgorithm algorithm, Parallel& parallel) {
+  // All threads share each large segment, one segment after the other. Then each of the others gets one thread.
+  const auto is_large = [&](int64_t segment) { return offsets[segment + 1] - offsets[segment] >= 2 * kMinimumChunk; };
+  for (int64_t segment = 0; segment < segments; ++segment) {
+    if (!is_large(segment)) continue;
+    const int64_t begin = offsets[segment];
+    const int64_t length = SelectItems(items + begin, offsets[segment + 1] - begin, limit, parallel);
+    const Item* result =
+        SortItems(items + begin, temp == nullptr ? nullptr : temp + begin, length, algorithm, parallel);
+    if (result != items + begin) parallel.Copy(items + begin, result, length * static_cast<int64_t>(sizeof(Item)));
+  }
+  parallel.ForRange(segments, 16, [&](int64_t segment_begin, int64_t segment_end) {
+    Parallel alone(1);
+    for (int64_t segment = segment_begin; segment < segment_end; ++segment) {
+      if (is_large(segment)) continue;
+      const int64_t begin = offsets[segment];
+      const int64_t length = SelectItems(items + begin, offsets[segment + 1] - begin, limit, alone);
+      if (length <= kInsertionSortMax) {
+        InsertionSort(items + begin, length);
+      } else {
+        SortItems(items + begin, temp == nullptr ? nullptr : temp + begin, length, algorithm, alone);
+      }
+    }
+  });
+}
+
+#define CORANK_INSTANTIATE(Item)                                                                                  \
+  template bool EndsInTemp<Item>(int64_t, SortAlgorithm, int);                                                    \
+  template Item* SortItems<Item>(Item*, Item*, int64_t, SortAlgorithm, Parallel&);                                \
+  template void SortItemSegments<Item>(Item*, Item*, const int64_t*, int64_t, int64_t, SortAlgorithm, Parallel&); \
   template int64_t SelectItems<Item>(Item*, int64_t, int64_t, Parallel&);
 CORANK_INSTANTIATE(uint8_t)
 CORANK_INSTANTIATE(uint16_t)

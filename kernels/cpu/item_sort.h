@@ -43,10 +43,11 @@ bool EndsInTemp(int64_t count, SortAlgorithm algorithm, int threads);
 template <typename Item>
 Item* SortItems(Item* items, Item* temp, int64_t count, SortAlgorithm algorithm, Parallel& parallel);
 
-/// Sorts each items[offsets[s], offsets[s + 1]) in place. temp: as above, for the whole array.
+/// Sorts each items[offsets[s], offsets[s + 1]) in place, or only its first `limit` results. temp: as above, for the
+/// whole array.
 template <typename Item>
-void SortItemSegments(Item* items, Item* temp, const int64_t* offsets, int64_t segments, SortAlgorithm algorithm,
-                      Parallel& parallel);
+void SortItemSegments(Item* items, Item* temp, const int64_t* offsets, int64_t segments, int64_t limit,
+                      SortAlgorithm algorithm, Parallel& parallel);
 
 /// Moves the `limit` least of items[0, count), and perhaps others, to the front, unordered. Returns the number of items
 /// moved: at least min(limit, count).

@@ -12,6 +12,7 @@
 #include "kernels/cpu/item_sort.h"
 #include "kernels/cpu/rank_prefix.h"
 #include "kernels/cpu/records.h"
+#include "kernels/cpu/segment_limit.h"
 #include "kernels/cpu/sorted_check.h"
 #include "kernels/cpu/workspace.h"
 
@@ -38,7 +39,9 @@ bool SortsCodes(const SortArgs& args) {
          args.segment_offsets == nullptr && args.ResultCount() == args.count;
 }
 
-bool SortsInKeysOut(const SortArgs& args) { return SortsCodes(args) && args.ResultCount() == args.count; }
+bool SortsInKeysOut(const SortArgs& args) {
+  return SortsCodes(args) && args.ResultCount() == args.count && !args.LimitsSegments();
+}
 
 SortAlgorithm Resolve(SortAlgorithm algorithm) {
   return algorithm == SortAlgorithm::kAuto || algorithm == SortAlgorithm::kCopy ? SortAlgorithm::kRadix : algorithm;
@@ -48,27 +51,35 @@ template <typename Item>
 struct Buffers {
   Item* items;
   Item* temp;
+  int64_t* begins;  // of the results of each segment, if they are limited
 };
 
 template <typename Item>
 Buffers<Item> TakeBuffers(const SortArgs& args, int threads, Workspace& workspace) {
-  Buffers<Item> buffers{static_cast<Item*>(args.keys_out), nullptr};
+  Buffers<Item> buffers{static_cast<Item*>(args.keys_out), nullptr, nullptr};
   if (!SortsInKeysOut(args)) buffers.items = workspace.Take<Item>(args.count);
-  if (NeedsTemp(args.count, Resolve(args.algorithm), threads)) buffers.temp = workspace.Take<Item>(args.count);
+  if (args.LimitsSegments() || NeedsTemp(args.count, Resolve(args.algorithm), threads)) {
+    buffers.temp = workspace.Take<Item>(args.count);
+  }
+  if (args.LimitsSegments()) buffers.begins = workspace.Take<int64_t>(args.segment_count + 1);
   return buffers;
 }
 
-// Sorts the items by `args` and returns the place of the result.
+// Sorts the items by `args` and returns the place of the result, report->results items.
 template <typename Item>
 Item* SortAsAsked(const SortArgs& args, Buffers<Item> buffers, Parallel& parallel, OperatorReport* report) {
   const SortAlgorithm algorithm = Resolve(args.algorithm);
   report->sort_algorithm = algorithm;
   if (args.segment_offsets != nullptr) {
-    SortItemSegments(buffers.items, buffers.temp, args.segment_offsets, args.segment_count, algorithm, parallel);
-    return buffers.items;
+    // Other algorithms than RADIX sort everything, as their name in the report promises.
+    const int64_t limit = args.LimitsSegments() && algorithm == SortAlgorithm::kRadix ? args.limit : args.count;
+    SortItemSegments(buffers.items, buffers.temp, args.segment_offsets, args.segment_count, limit, algorithm, parallel);
+    if (!args.LimitsSegments()) return buffers.items;
+    report->results = PackSegments(buffers.items, buffers.temp, args.segment_offsets, args.segment_count, args.limit,
+                                   buffers.begins, parallel);
+    return buffers.temp;
   }
   int64_t count = args.count;
-  // Other algorithms sort everything, as their name in the report promises.
   if (algorithm == SortAlgorithm::kRadix) {
     count = SelectItems(buffers.items, count, args.ResultCount(), parallel);
   }
@@ -91,7 +102,7 @@ void SortCodes(const SortArgs& args, Buffers<Bits> buffers, const Ordering& orde
   });
   const Bits* sorted = SortAsAsked(args, buffers, parallel, report);
   if (sorted == out && order.Decode(Bits{0}) == 0) return;  // integers with no bits to flip: codes are keys
-  parallel.ForRange(args.ResultCount(), kElementGrain, [&order, sorted, out](int64_t begin, int64_t end) {
+  parallel.ForRange(report->results, kElementGrain, [&order, sorted, out](int64_t begin, int64_t end) {
     const Ordering own = order;
     for (int64_t i = begin; i < end; ++i) out[i] = own.Decode(sorted[i]);
   });
@@ -122,16 +133,16 @@ struct Packed128 {
   static int64_t Index(const Item& item) { return static_cast<int64_t>(item.lo); }
 };
 
-// Writes every requested value and index at [0, ResultCount()). source(i) is the input index of the i-th result.
+// Writes every requested value and index at [0, count). source(i) is the input index of the i-th result.
 template <typename Source>
-void Gather(const SortArgs& args, const Source& source, Parallel& parallel) {
+void Gather(const SortArgs& args, int64_t count, const Source& source, Parallel& parallel) {
   if (args.value_bytes > 0) {
-    GatherRecords(args.values_out, args.values_in, args.value_bytes, args.ResultCount(), source, parallel);
+    GatherRecords(args.values_out, args.values_in, args.value_bytes, count, source, parallel);
   }
   if (args.indices_out != nullptr) {
     WithIndexType(IndexBytes(args.count - 1), [&](auto zero) {
       auto* indices = static_cast<decltype(zero)*>(args.indices_out);
-      parallel.ForRange(args.ResultCount(), kElementGrain, [&](int64_t begin, int64_t end) {
+      parallel.ForRange(count, kElementGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) indices[i] = static_cast<decltype(zero)>(source(i));
       });
     });
@@ -149,7 +160,7 @@ void SortPacked(const SortArgs& args, Buffers<typename Pack::Item> buffers, cons
   });
   const Item* sorted = SortAsAsked(args, buffers, parallel, report);
   if (out != nullptr) {
-    parallel.ForRange(args.ResultCount(), kElementGrain, [&](int64_t begin, int64_t end) {
+    parallel.ForRange(report->results, kElementGrain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         // A rank determines the bits of its key unless equal keys differ in their bits.
         const Bits rank = Pack::Rank(sorted[i]);
@@ -158,7 +169,7 @@ void SortPacked(const SortArgs& args, Buffers<typename Pack::Item> buffers, cons
     });
   }
   Gather(
-      args, [&](int64_t i) { return Pack::Index(sorted[i]); }, parallel);
+      args, report->results, [&](int64_t i) { return Pack::Index(sorted[i]); }, parallel);
 }
 
 // Sorts 64-bit keys completely by prefixes of their ranks, unless too many prefixes are equal. Returns whether it did.
@@ -180,7 +191,7 @@ bool SortByPrefixes(const SortArgs& args, Workspace workspace, const Ordering& o
   if (args.keys_out != nullptr) {
     GatherRecords(args.keys_out, args.keys_in, sizeof(uint64_t), args.count, source, parallel);
   }
-  Gather(args, source, parallel);
+  Gather(args, args.count, source, parallel);
   return true;
 }
 
@@ -208,14 +219,14 @@ void CopyAll(const SortArgs& args, Parallel& parallel, OperatorReport* report) {
   SortArgs indices_only = args;
   indices_only.value_bytes = 0;
   Gather(
-      indices_only, [](int64_t i) { return i; }, parallel);
+      indices_only, args.ResultCount(), [](int64_t i) { return i; }, parallel);
   report->sort_algorithm = SortAlgorithm::kCopy;
 }
 
 template <typename Bits, bool kFloat>
 void SortTyped(const SortArgs& args, void* workspace_bytes, const KeyOrder<Bits, kFloat>& order, Parallel& parallel,
                OperatorReport* report) {
-  if (args.algorithm == SortAlgorithm::kAuto && IsInOrder<Bits>(args, order, parallel)) {
+  if (args.algorithm == SortAlgorithm::kAuto && !args.LimitsSegments() && IsInOrder<Bits>(args, order, parallel)) {
     return CopyAll(args, parallel, report);
   }
   Workspace workspace(workspace_bytes);
@@ -245,7 +256,8 @@ void SortTyped(const SortArgs& args, void* workspace_bytes, const KeyOrder<Bits,
 
 }  // namespace
 
-int64_t SortWorkspaceBytes(const SortArgs& args, int threads) {
+int64_t SortWorkspaceBytes(const SortArgs& asked, int threads) {
+  const SortArgs args = asked.WithoutLoneSegment();
   Workspace measure(nullptr);
   if (SortsCodes(args)) {
     WithKeyOrder(args.key_type, args.order,
@@ -258,8 +270,10 @@ int64_t SortWorkspaceBytes(const SortArgs& args, int threads) {
   return measure.used_bytes();
 }
 
-void Sort(const SortArgs& args, void* workspace, Parallel& parallel, OperatorReport* report) {
+void Sort(const SortArgs& asked, void* workspace, Parallel& parallel, OperatorReport* report) {
+  const SortArgs args = asked.WithoutLoneSegment();
   *report = OperatorReport();
+  report->results = args.ResultCount();
   if (args.ResultCount() == 0) {
     report->sort_algorithm = args.algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : args.algorithm;
     return;

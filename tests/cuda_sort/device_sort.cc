@@ -56,6 +56,7 @@ AssertionResult Holds(const char* name, const GuardedArray& array, const Bytes& 
   bool intact = false;
   const Bytes actual = array.Read(&intact);
   if (!intact) return AssertionFailure() << name << ": written outside";
+  // Behind the first results of segments, outputs are unspecified.
   const auto difference = std::mismatch(expected.begin(), expected.end(), actual.begin(), actual.end());
   if (difference.first == expected.end()) return AssertionSuccess();
   return AssertionFailure() << name << " differs at element " << (difference.first - expected.begin()) / element_bytes;
@@ -81,7 +82,7 @@ AssertionResult RunCase(const SortInput& input, const SortRequest& request, Sort
   args.count = count;
   args.value_bytes = request.value_bytes;
   args.limit = request.limit;
-  args.segment_count = static_cast<int64_t>(input.segment_offsets.size()) - 1;
+  if (!input.segment_offsets.empty()) args.segment_count = static_cast<int64_t>(input.segment_offsets.size()) - 1;
   const int64_t results = args.ResultCount();
 
   const GuardedArray d_keys_in(input.keys, request.skew * key_bytes);
@@ -91,6 +92,7 @@ AssertionResult RunCase(const SortInput& input, const SortRequest& request, Sort
                                   request.skew * value_alignment);
   const GuardedArray d_indices_out(Bytes(static_cast<size_t>(results * index_bytes)), request.skew * index_bytes);
   const GuardedArray d_offsets(SegmentBytes(input.segment_offsets), 0);
+  const GuardedArray d_found(Bytes(sizeof(int64_t)), 0);
   args.keys_in = d_keys_in.data();
   if (request.keys) args.keys_out = d_keys_out.data();
   if (request.value_bytes > 0) args.values_in = d_values_in.data();
@@ -100,7 +102,7 @@ AssertionResult RunCase(const SortInput& input, const SortRequest& request, Sort
   const int64_t workspace_bytes = cuda::SortWorkspaceBytes(args, request.look_count);
   const GuardedArray d_workspace(Bytes(static_cast<size_t>(workspace_bytes)), 0);
   for (const GuardedArray* array :
-       {&d_keys_in, &d_keys_out, &d_values_in, &d_values_out, &d_indices_out, &d_offsets, &d_workspace}) {
+       {&d_keys_in, &d_keys_out, &d_values_in, &d_values_out, &d_indices_out, &d_offsets, &d_found, &d_workspace}) {
     if (!array->ok()) return AssertionFailure() << "no device memory";
   }
 
@@ -112,18 +114,20 @@ AssertionResult RunCase(const SortInput& input, const SortRequest& request, Sort
   if (error == cudaSuccess) error = cudaMallocHost(&h_letter, cuda::kSortLetterBytes);
   OperatorReport report;
   if (error == cudaSuccess)
-    error = cuda::Sort(args, d_workspace.data(), workspace_bytes, &report, stream, h_letter, request.look_count);
+    error = cuda::Sort(args, d_workspace.data(), workspace_bytes, &report, stream, h_letter, request.look_count,
+                       static_cast<int64_t*>(d_found.data()));
   if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
   if (error == cudaSuccess) error = cudaStreamDestroy(stream);
   cudaFreeHost(h_letter);
   if (error != cudaSuccess) return AssertionFailure() << cudaGetErrorString(error);
   if (taken != nullptr) *taken = report.sort_algorithm;
 
-  const std::vector<int64_t> expected(input.expected.begin(), input.expected.begin() + results);
+  const std::vector<int64_t> expected = FirstOfOrder(input.expected, request.limit, input.segment_offsets);
   bool intact = false;
   static_cast<void>(d_workspace.Read(&intact));
   if (!intact) return AssertionFailure() << "written outside the workspace";
   AssertionResult result = Holds("keys_in", d_keys_in, input.keys, key_bytes);
+  if (result) result = Holds("d_results", d_found, SegmentBytes({static_cast<int64_t>(expected.size())}), 1);
   if (result) result = Holds("values_in", d_values_in, values, std::max(1, request.value_bytes));
   if (result && request.keys) {
     result = Holds("keys_out", d_keys_out, Gather(input.keys, key_bytes, expected), key_bytes);

@@ -44,6 +44,25 @@ class CudaSegmentSort : public ::testing::TestWithParam<KeyType> {
     request.keys = false;
     EXPECT_TRUE(SortsRight(input, request));
   }
+  /// The same for the first keys of each segment.
+  static void ExpectFirst(Order order, Distribution distribution, uint64_t seed, const Offsets& offsets) {
+    const SortInput input(GetParam(), order, distribution, offsets.back(), seed, offsets);
+    for (const int64_t limit : {int64_t{0}, int64_t{1}, int64_t{31}, int64_t{2047}, offsets.back() - 1}) {
+      SortRequest request;
+      request.limit = limit;
+      request.skew = 1;
+      for (const int value_bytes : {0, 3, 4, 8}) {
+        request.value_bytes = value_bytes;
+        EXPECT_TRUE(SortsRight(input, request));
+      }
+      request.value_bytes = 0;
+      for (const bool keys : {true, false}) {
+        request.keys = keys;
+        request.indices = true;
+        EXPECT_TRUE(SortsRight(input, request));
+      }
+    }
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(EveryType, CudaSegmentSort, ::testing::ValuesIn(kAllKeyTypes),
@@ -145,6 +164,19 @@ TEST_P(CudaSegmentSort, SortsGiantsBetweenOthers) {
   // Digits that differ in no giant have no pass.
   ExpectSorts(Order::kAscending, Distribution::kSixteenDistinct, 4002, offsets);
   ExpectSorts(Order::kDescending, Distribution::kAllEqual, 4003, offsets);
+}
+
+TEST_P(CudaSegmentSort, TakesTheFirstOfEachSegment) {
+  const int64_t window = Tunings(GetParam())[0].Window();
+  ExpectFirst(Order::kAscending, Distribution::kSpecialFloats, 5000, EqualSegments(33, 2 * window + 5, 7));
+  ExpectFirst(Order::kDescending, Distribution::kSixteenDistinct, 5001, EqualSegments(window + 1, 5 * window, 1));
+  ExpectFirst(Order::kAscending, Distribution::kUniform, 5002, {0, 0, 3, 3, 3, 3 + 20 * window, 4 + 20 * window});
+  // Many empty segments between two words of the bitmap, and within one.
+  Offsets offsets(1000, 0);
+  offsets.resize(3000, 64);
+  offsets.resize(5000, 70);
+  offsets.resize(5001, 5000);
+  ExpectFirst(Order::kDescending, Distribution::kUniform, 5003, offsets);
 }
 
 /// More tiles of giants than rows of statuses: rows are reused within a pass.

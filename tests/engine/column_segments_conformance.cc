@@ -40,6 +40,12 @@ class SortColumnSegments : public OnColumns {
         CheckOnce(test, order);
       }
       test.algorithm = SortAlgorithm::kAuto;
+      for (int64_t limit : {int64_t{0}, int64_t{1}, longest / 3, longest, rows}) {
+        test.limit = limit;
+        test.want_indices = limit % 2 == 0;
+        CheckOnce(test, order);
+      }
+      test.limit = -1;
       test.want_columns = false;
       test.want_indices = true;
       CheckOnce(test, order);
@@ -88,7 +94,10 @@ TEST_F(SortColumnSegments, OneSegmentIsAllRows) {
                   Numbers(KeyType::kInt64, kDescending, Distribution::kUniform, 3000, 2)};
   test.segment_offsets = {0, 3000};
   test.want_indices = true;
-  CheckOnce(test, StableRowOrder(test.columns));
+  for (int64_t limit : {int64_t{-1}, int64_t{0}, int64_t{17}, int64_t{2999}, int64_t{3000}}) {
+    test.limit = limit;
+    CheckOnce(test, StableRowOrder(test.columns));
+  }
 }
 
 TEST_F(SortColumnSegments, TakesAsManyColumnsAsASortWithoutSegments) {
@@ -109,6 +118,9 @@ TEST_F(SortColumnSegments, SortsManyRows) {
   test.columns = {Numbers(KeyType::kInt32, kDescending, Distribution::kUniform, rows, 1)};
   for (int64_t longest : {int64_t{5}, int64_t{100000}}) {
     test.segment_offsets = CutSegments(rows, longest, 7);
+    test.limit = -1;
+    CheckOnce(test, StableRowOrder(test.columns, test.segment_offsets));
+    test.limit = 4;
     CheckOnce(test, StableRowOrder(test.columns, test.segment_offsets));
     test.columns.push_back(Numbers(KeyType::kUint64, kAscending, Distribution::kSixteenDistinct, rows, 2));
   }

@@ -52,10 +52,7 @@ class OnColumns : public OnEngineUnderTest<::testing::Test> {
     SCOPED_TRACE(::testing::Message() << "n=" << order.size() << " algorithm=" << SortAlgorithmName(test.algorithm)
                                       << " limit=" << test.limit << " columns=" << test.want_columns);
     const Outcome outcome = harness().SortColumns(test);
-    std::vector<int64_t> wanted = order;
-    if (test.limit >= 0 && test.limit < static_cast<int64_t>(order.size())) {
-      wanted.resize(static_cast<size_t>(test.limit));
-    }
+    const std::vector<int64_t> wanted = FirstOfOrder(order, test.limit, test.segment_offsets);
     EXPECT_EQ(outcome.report.fault, OperatorReport::Fault::kNone);
     EXPECT_NE(outcome.report.sort_algorithm, SortAlgorithm::kAuto);
     EXPECT_TRUE(outcome.outputs[0] == Gather(test.values, test.value_bytes, wanted)) << "values";

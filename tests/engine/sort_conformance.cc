@@ -20,8 +20,7 @@ class Sort : public OnEngineUnderTest<::testing::TestWithParam<KeyType>> {
                                       << " value_bytes=" << test.value_bytes << " indices=" << test.want_indices
                                       << " limit=" << test.limit << " segments=" << test.segment_offsets.size());
     const Outcome outcome = harness().Sort(test);
-    std::vector<int64_t> wanted = order;
-    if (test.limit >= 0 && test.limit < static_cast<int64_t>(order.size())) wanted.resize(test.limit);
+    const std::vector<int64_t> wanted = FirstOfOrder(order, test.limit, test.segment_offsets);
     EXPECT_EQ(outcome.report.fault, Report::Fault::kNone);
     // Not every algorithm sorts segments on every engine. The report then names the one that did.
     if (test.algorithm == SortAlgorithm::kAuto || !test.segment_offsets.empty()) {

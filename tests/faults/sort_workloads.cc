@@ -39,6 +39,10 @@ WorkloadRun Sort(SortOf of) {
         args.algorithm = of.algorithm;
         args.count = of.count;
         args.limit = of.limit;
+        if (!of.segment_offsets.empty()) {
+          CORANK_ASSIGN_OR_RETURN(args.segment_offsets, request.Numbers(of.segment_offsets));
+          args.segment_count = static_cast<int64_t>(of.segment_offsets.size()) - 1;
+        }
         const int64_t results = args.ResultCount();
         CORANK_ASSIGN_OR_RETURN(args.keys_in, of.keys(request));
         CORANK_ASSIGN_OR_RETURN(args.keys_out, request.Output(results * KeyBytes(of.type)));
@@ -49,10 +53,6 @@ WorkloadRun Sort(SortOf of) {
         }
         if (of.indices) {
           CORANK_ASSIGN_OR_RETURN(args.indices_out, request.Output(results * IndexBytes(of.count - 1)));
-        }
-        if (!of.segment_offsets.empty()) {
-          CORANK_ASSIGN_OR_RETURN(args.segment_offsets, request.Numbers(of.segment_offsets));
-          args.segment_count = static_cast<int64_t>(of.segment_offsets.size()) - 1;
         }
         return request.Run(&EngineStream::Sort, args);
       },
@@ -202,6 +202,17 @@ std::vector<Workload> SortWorkloads() {
       {"::RankOfRaw<", "SegmentWindowKernel<", "LongSegmentsKernel<", "GatherKernel<"}, [](SortOf& of) {
         of.segment_offsets = {0, 10, 3 * kWindow};
         of.count = of.segment_offsets.back(), of.type = KeyType::kFloat32, of.value_bytes = 3;
+      });
+  // Every segment has as many keys, so that the results fill the outputs.
+  add("first keys of segments with values", kMergesort,
+      {"SegmentWindowKernel<", "MarkLimitedKernel(", "WriteNumberKernel("}, [](SortOf& of) {
+        of.segment_offsets = {0, 1000, 2000, 3000};
+        of.count = of.segment_offsets.back(), of.value_bytes = 4, of.limit = 100;
+      });
+  add("first keys of segments of floats with records", kMergesort, {"MarkLimitedKernel(", "GatherKernel<"},
+      [](SortOf& of) {
+        of.segment_offsets = {0, 1000, 2000, 3000};
+        of.count = of.segment_offsets.back(), of.type = KeyType::kFloat64, of.value_bytes = 3, of.limit = 100;
       });
   return all;
 }

@@ -70,6 +70,27 @@ TYPED_TEST(CpuTyped, ArgsortOfSegmentsCountsFromTheFirstKey) {
   EXPECT_TRUE(std::equal(indices.begin(), indices.end(), expected.begin(), expected.end()));
 }
 
+TYPED_TEST(CpuTyped, LimitTakesTheFirstOfEachSegment) {
+  const std::vector<TypeParam> keys = FewKeys<TypeParam>(3000, 3);
+  const std::vector<int64_t> offsets = {0, 0, 700, 701, 3000};
+  SortOptions options;
+  options.limit = 600;
+  options.segment_offsets = offsets;
+  std::vector<int64_t> expected;
+  for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+    std::vector<int64_t> part = Permutation(keys, offsets[i], offsets[i + 1], Order::kAscending);
+    part.resize(std::min(part.size(), size_t{600}));
+    expected.insert(expected.end(), part.begin(), part.end());
+  }
+  ASSERT_EQ(SortResults(3000, options), 2400);  // 600 of each of four segments: only the run finds that there are fewer
+  std::vector<uint32_t> indices(2400);
+  OperatorReport report;
+  ASSERT_EQ((cpu::Argsort<TypeParam, uint32_t>(keys, indices, options, 0, &report)), std::errc());
+  ASSERT_EQ(report.results, 1201);
+  indices.resize(1201);
+  EXPECT_TRUE(std::equal(indices.begin(), indices.end(), expected.begin(), expected.end()));
+}
+
 TYPED_TEST(CpuTyped, MergeTakesTiesFromEarlierInputs) {
   std::vector<std::vector<TypeParam>> inputs;
   std::vector<TypeParam> all;
@@ -313,9 +334,11 @@ TEST(CpuTypedErrors, OperandsThatDoNotFitAreRefused) {
   options.limit = 9;
   EXPECT_EQ(cpu::Sort<float>(keys, sorted, options), kInvalid);
   EXPECT_EQ(cpu::Sort<float>(keys, shorter, options), std::errc());
-  const std::vector<int64_t> offsets = {0, 10};
+  const std::vector<int64_t> offsets = {0, 4, 10};
   options.segment_offsets = offsets;
-  EXPECT_EQ(cpu::Sort<float>(keys, shorter, options), kInvalid);
+  EXPECT_EQ(cpu::Sort<float>(keys, shorter, options), kInvalid);  // 9 of each segment: room for all keys
+  options.limit = -2;
+  EXPECT_EQ(cpu::Sort<float>(keys, sorted, options), kInvalid);
   options = {};
   options.algorithm = SortAlgorithm::kCount;
   EXPECT_EQ(cpu::Sort<float>(keys, sorted, options), kInvalid);

@@ -101,6 +101,41 @@ TYPED_TEST(CudaTyped, ArgsortOfSegmentsCountsFromTheFirstKey) {
   workspace.Read();
 }
 
+TYPED_TEST(CudaTyped, LimitTakesTheFirstOfEachSegment) {
+  CORANK_SKIP_WITHOUT_GPU();
+  const TestStream stream;
+  const std::vector<TypeParam> keys = FewKeys<TypeParam>(30'000, 3);
+  const std::vector<int64_t> offsets = {0, 0, 700, 701, 20'000, 30'000};
+  std::vector<int64_t> expected;
+  for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+    std::vector<int64_t> part = Permutation(keys, offsets[i], offsets[i + 1], Order::kAscending);
+    part.resize(std::min(part.size(), size_t{800}));
+    expected.insert(expected.end(), part.begin(), part.end());
+  }
+  const DeviceArray<TypeParam> d_keys(keys);
+  const DeviceArray<int64_t> d_offsets(offsets), d_results(1);
+  cuda::SortOptions options;
+  options.limit = 800;
+  options.segment_offsets = d_offsets.view();
+  options.d_results = d_results.span().data();
+  const int64_t room = SortResults(d_keys.span().size(), options);
+  ASSERT_EQ(room, 4000);
+  const DeviceArray<TypeParam> d_sorted(room);
+  const DeviceArray<uint32_t> d_indices(room);
+  const DeviceArray<std::byte> workspace(std::max(cuda::ArgsortWorkspaceBytes<TypeParam>(d_keys.span().size(), options),
+                                                  cuda::SortWorkspaceBytes<TypeParam>(d_keys.span().size(), options)));
+  ASSERT_EQ(cuda::Argsort(d_keys.view(), d_indices.span(), workspace.span(), stream, options), cudaSuccess);
+  ASSERT_EQ(cuda::Sort(d_keys.view(), d_sorted.span(), workspace.span(), stream, options), cudaSuccess);
+  std::vector<uint32_t> indices = d_indices.Read();
+  std::vector<TypeParam> sorted = d_sorted.Read();
+  ASSERT_EQ(d_results.Read(), (std::vector<int64_t>{700 + 1 + 800 + 800}));
+  indices.resize(expected.size());
+  sorted.resize(expected.size());
+  EXPECT_TRUE(std::equal(indices.begin(), indices.end(), expected.begin(), expected.end()));
+  EXPECT_TRUE(SameBits(sorted, Take(keys, expected)));
+  workspace.Read();
+}
+
 TYPED_TEST(CudaTyped, MergeTakesTiesFromEarlierInputs) {
   CORANK_SKIP_WITHOUT_GPU();
   const TestStream stream;
@@ -419,8 +454,10 @@ TEST(CudaTypedErrors, OperandsThatDoNotFitAreRefused) {
   options.h_letter = Span<std::byte>(memory, 8);
   EXPECT_EQ(sort(sorted, workspace, options), cudaErrorInvalidValue);
   options = {};
-  options.limit = 9;
+  options.limit = -2;
   options.segment_offsets = offsets;
+  EXPECT_EQ(sort(sorted, workspace, options), cudaErrorInvalidValue);
+  options.limit = 4;
   EXPECT_EQ(sort(shorter, workspace, options), cudaErrorInvalidValue);
   EXPECT_EQ(cuda::Argsort(Span<float>(keys), Span<uint64_t>(wide), workspace, nullptr), cudaErrorInvalidValue);
   EXPECT_EQ(cuda::Search(Span<float>(keys), keys, Span<uint64_t>(wide), workspace, nullptr), cudaErrorInvalidValue);

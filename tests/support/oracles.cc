@@ -28,6 +28,18 @@ std::vector<int64_t> StableOrder(KeyType type, Order order, const Bytes& keys,
   return positions;
 }
 
+std::vector<int64_t> FirstOfOrder(std::vector<int64_t> order, int64_t limit, std::vector<int64_t> segment_offsets) {
+  if (limit < 0) return order;
+  if (segment_offsets.empty()) segment_offsets = {0, static_cast<int64_t>(order.size())};
+  std::vector<int64_t> first;
+  for (size_t segment = 0; segment + 1 < segment_offsets.size(); ++segment) {
+    for (int64_t i = segment_offsets[segment]; i < segment_offsets[segment + 1]; ++i) {
+      if (i - segment_offsets[segment] < limit) first.push_back(order[static_cast<size_t>(i)]);
+    }
+  }
+  return first;
+}
+
 Bytes Gather(const Bytes& elements, int element_bytes, const std::vector<int64_t>& positions) {
   Bytes result;
   result.reserve(positions.size() * static_cast<size_t>(element_bytes));

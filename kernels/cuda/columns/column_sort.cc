@@ -14,33 +14,35 @@
 #include "kernels/cuda/common/gather_validity.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/workspace.h"
+#include "kernels/cuda/sort/segment_limit.h"
 #include "kernels/cuda/sort/sort.h"
 
 namespace corank::cuda {
 namespace {
 
-/// Gathers all requested outputs by d_rows, the row numbers in sorted order.
-cudaError_t GatherOutputs(const ColumnSortArgs& args, const void* d_rows, int index_bytes, Workspace& workspace,
-                          cudaStream_t stream) {
+/// Gathers all requested outputs by d_rows, the row numbers in sorted order. d_count: null, or their number on the
+/// device, if it is less than args.ResultCount().
+cudaError_t GatherOutputs(const ColumnSortArgs& args, const void* d_rows, int index_bytes, const int64_t* d_count,
+                          Workspace& workspace, cudaStream_t stream) {
   const int64_t count = args.ResultCount();
   for (int i = 0; i < args.column_count; ++i) {
     const KeyColumn& column = args.columns[i];
     if (column.validity_out != nullptr && !workspace.IsSizing()) {
       CORANK_RETURN_IF_CUDA_ERROR(
-          GatherValidity(column.validity, d_rows, index_bytes, column.validity_out, count, stream));
+          GatherValidity(column.validity, d_rows, index_bytes, column.validity_out, count, stream, d_count));
     }
     if (column.kind == ColumnKind::kStrings) {
       if (column.offsets_out == nullptr && !workspace.IsSizing()) continue;
-      CORANK_RETURN_IF_CUDA_ERROR(GatherStrings(column, d_rows, index_bytes, count, workspace, stream));
+      CORANK_RETURN_IF_CUDA_ERROR(GatherStrings(column, d_rows, index_bytes, count, d_count, workspace, stream));
     } else if (column.data_out != nullptr && !workspace.IsSizing()) {
       CORANK_RETURN_IF_CUDA_ERROR(
-          GatherRows(column.data, column.row_bytes, d_rows, index_bytes, column.data_out, count, stream));
+          GatherRows(column.data, column.row_bytes, d_rows, index_bytes, column.data_out, count, stream, d_count));
     }
   }
   if (workspace.IsSizing()) return cudaSuccess;
   if (args.value_bytes > 0) {
     CORANK_RETURN_IF_CUDA_ERROR(
-        GatherRows(args.values_in, args.value_bytes, d_rows, index_bytes, args.values_out, count, stream));
+        GatherRows(args.values_in, args.value_bytes, d_rows, index_bytes, args.values_out, count, stream, d_count));
   }
   if (args.indices_out != nullptr && args.indices_out != d_rows) {
     return cudaMemcpyAsync(args.indices_out, d_rows, static_cast<size_t>(count * index_bytes), cudaMemcpyDeviceToDevice,
@@ -146,20 +148,39 @@ cudaError_t SortRows(const ColumnSortArgs& args, int index_bytes, void* d_rows, 
     }
   }
   if (has_runs && !workspace.IsSizing()) {
-    CORANK_RETURN_IF_CUDA_ERROR(ReportRuns(h_report->sort_algorithm, d_state, h_report, stream));
+    CORANK_RETURN_IF_CUDA_ERROR(ReportRuns(h_report->sort_algorithm, args.ResultCount(), d_state, h_report, stream));
   }
   if (by_halves || order.stream_bytes() <= 8) return cudaSuccess;
   return SortEqualCodes(order, *d_row_codes, workspace.IsSizing() ? nullptr : &d_state->code, d_rows, index_bytes,
                         args.count, workspace, stream);
 }
 
-cudaError_t Run(const ColumnSortArgs& args, Workspace& workspace, OperatorReport* h_report, cudaStream_t stream) {
+/// Writes the first args.limit row numbers of each segment to d_packed, and their number to *d_count.
+cudaError_t PackRows(const ColumnSortArgs& args, int index_bytes, const void* d_rows, void* d_packed, int64_t* d_count,
+                     Workspace& workspace, cudaStream_t stream) {
+  SelectArgs pack;
+  pack.elements = d_rows;
+  pack.element_bytes = index_bytes;
+  // While sizing there are no addresses yet, but null would mean that the caller does not want the output.
+  pack.elements_out = workspace.IsSizing() ? static_cast<void*>(&pack) : d_packed;
+  pack.count_out = d_count;
+  return PackSegments({args.count, args.segment_offsets, args.segment_count, args.limit}, pack, workspace, stream);
+}
+
+cudaError_t Run(const ColumnSortArgs& args, Workspace& workspace, OperatorReport* h_report, cudaStream_t stream,
+                int64_t* d_results) {
+  const auto report_results = [&](const int64_t* d_count) {
+    if (d_results == nullptr || workspace.IsSizing()) return cudaSuccess;
+    return WriteNumber(d_count, args.ResultCount(), d_results, stream);
+  };
   if (args.HasNoWork()) {
     h_report->sort_algorithm = args.algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : args.algorithm;
-    return GatherOutputs(args, nullptr, 4, workspace, stream);
+    CORANK_RETURN_IF_CUDA_ERROR(report_results(nullptr));
+    return GatherOutputs(args, nullptr, 4, nullptr, workspace, stream);
   }
   const int index_bytes = IndexBytes(args.count - 1);
-  const bool rows_are_the_result = args.indices_out != nullptr && args.ResultCount() == args.count;
+  const bool limits = args.LimitsSegments();
+  const bool rows_are_the_result = args.indices_out != nullptr && args.ResultCount() == args.count && !limits;
   void* const d_row_scratch = workspace.CarveBytes(rows_are_the_result ? 0 : args.count * index_bytes);
   void* const d_rows = rows_are_the_result ? args.indices_out : d_row_scratch;
   const uint64_t* d_row_codes = nullptr;
@@ -168,7 +189,17 @@ cudaError_t Run(const ColumnSortArgs& args, Workspace& workspace, OperatorReport
     CORANK_RETURN_IF_CUDA_ERROR(RankRows(RowOrder(args.columns, args.column_count), d_row_codes, d_rows, index_bytes,
                                          args.count, args.ranks_out, workspace, stream));
   }
-  return GatherOutputs(args, d_rows, index_bytes, workspace, stream);
+  if (!limits) {
+    CORANK_RETURN_IF_CUDA_ERROR(report_results(nullptr));
+    return GatherOutputs(args, d_rows, index_bytes, nullptr, workspace, stream);
+  }
+  auto* const d_count = workspace.Carve<int64_t>(1);
+  void* const d_packed_scratch =
+      workspace.CarveBytes(args.indices_out != nullptr ? 0 : args.ResultCount() * index_bytes);
+  void* const d_packed = args.indices_out != nullptr ? args.indices_out : d_packed_scratch;
+  CORANK_RETURN_IF_CUDA_ERROR(PackRows(args, index_bytes, d_rows, d_packed, d_count, workspace, stream));
+  CORANK_RETURN_IF_CUDA_ERROR(GatherOutputs(args, d_packed, index_bytes, d_count, workspace, stream));
+  return report_results(d_count);
 }
 
 }  // namespace
@@ -179,18 +210,19 @@ int64_t ColumnSortWorkspaceBytes(const ColumnSortArgs& args) {
   ColumnSortArgs upper_bound = args;
   upper_bound.indices_out = nullptr;
   // SortColumns will meet and return an error of the device.
-  static_cast<void>(Run(upper_bound, sizing, &unused, nullptr));
+  static_cast<void>(Run(upper_bound, sizing, &unused, nullptr, nullptr));
   return sizing.bytes();
 }
 
 cudaError_t SortColumns(const ColumnSortArgs& args, void* d_workspace, int64_t workspace_bytes,
-                        OperatorReport* h_report, cudaStream_t stream) {
+                        OperatorReport* h_report, cudaStream_t stream, int64_t* d_results) {
   *h_report = OperatorReport();
   Workspace sizing;
-  CORANK_RETURN_IF_CUDA_ERROR(Run(args, sizing, h_report, stream));
+  CORANK_RETURN_IF_CUDA_ERROR(Run(args, sizing, h_report, stream, nullptr));
+  h_report->results = args.LimitsSegments() ? -1 : args.ResultCount();
   if (workspace_bytes < sizing.bytes()) return cudaErrorInvalidValue;
   Workspace workspace(d_workspace);
-  return Run(args, workspace, h_report, stream);
+  return Run(args, workspace, h_report, stream, d_results);
 }
 
 }  // namespace corank::cuda

@@ -12,7 +12,8 @@
 // Memory: one or two reads of the bytes that the codes consist of, the traffic of Sort, one random read and one write
 //         for each output; 24 more bytes for each row to find equal codes if the key is longer than 8 bytes.
 // Workspace: 2 codes and an index for each row, that of Sort, and 44 bytes for each row (72 from 2^32 rows on) if keys
-//            are longer than 8 bytes; 4 bytes for each row by segments (8 from 2^32 segments on).
+//            are longer than 8 bytes; 4 bytes for each row by segments (8 from 2^32 segments on). With a limit of each
+//            segment, an index for each result and that of PackSegments (segment_limit.h).
 // Stability: Sort is stable, and so is the mergesort, which takes rows in the order that Sort left.
 #ifndef CORANK_KERNELS_CUDA_COLUMNS_COLUMN_SORT_H_
 #define CORANK_KERNELS_CUDA_COLUMNS_COLUMN_SORT_H_
@@ -34,10 +35,12 @@ int64_t ColumnSortWorkspaceBytes(const ColumnSortArgs& args);
 /// Enqueues the sort on `stream` of the current device. Never allocates, never waits. d_workspace is 256-byte aligned,
 /// has workspace_bytes >= ColumnSortWorkspaceBytes(args) bytes, and stays reserved until the work is done. The caller
 /// may release args.columns and args.run_offsets after the return. h_report->sort_algorithm, set before the return, is
-/// the algorithm that sorts the codes. With runs, h_report is pinned memory that the stream writes. Errors:
-/// cudaErrorInvalidValue if the workspace is too small, otherwise the first error of a launch.
+/// the algorithm that sorts the codes. h_report->results is the number of results, or -1 if args.LimitsSegments(): only
+/// the device then finds it. d_results: null, or device-accessible memory that gets it on the stream. With runs,
+/// h_report is pinned memory that the stream writes. Errors: cudaErrorInvalidValue if the workspace is too small,
+/// otherwise the first error of a launch.
 cudaError_t SortColumns(const ColumnSortArgs& args, void* d_workspace, int64_t workspace_bytes,
-                        OperatorReport* h_report, cudaStream_t stream);
+                        OperatorReport* h_report, cudaStream_t stream, int64_t* d_results = nullptr);
 
 }  // namespace corank::cuda
 

@@ -70,9 +70,10 @@ cudaError_t CheckRuns(const RowOrder& order, const ColumnSortArgs& args, CodeSta
   return cudaSuccess;
 }
 
-cudaError_t ReportRuns(SortAlgorithm algorithm, const CodeState* d_state, OperatorReport* d_report,
+cudaError_t ReportRuns(SortAlgorithm algorithm, int64_t results, const CodeState* d_state, OperatorReport* d_report,
                        cudaStream_t stream) {
   OperatorReport report;
+  report.results = results;
   report.sort_algorithm = algorithm;
   return WriteReport(report, &d_state->unsorted, d_report, stream);
 }

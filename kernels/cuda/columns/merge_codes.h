@@ -21,7 +21,7 @@ cudaError_t CheckRuns(const RowOrder& order, const ColumnSortArgs& args, CodeSta
                       cudaStream_t stream);
 
 /// Enqueues a write of the report of runs that CheckRuns has checked. d_report: device-accessible memory.
-cudaError_t ReportRuns(SortAlgorithm algorithm, const CodeState* d_state, OperatorReport* d_report,
+cudaError_t ReportRuns(SortAlgorithm algorithm, int64_t results, const CodeState* d_state, OperatorReport* d_report,
                        cudaStream_t stream);
 
 /// Carves its workspace. Unless it only sizes, enqueues the choice of d_state->code, the check of the runs and the

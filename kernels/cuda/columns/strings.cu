@@ -29,7 +29,9 @@ template <typename Index>
 struct LengthOfRow {
   const int64_t* offsets;
   const Index* rows;
+  const int64_t* known_count;  // null: every row counts
   __host__ __device__ int64_t operator()(int64_t i) const {
+    if (known_count != nullptr && i >= *known_count) return 0;
     const auto row = static_cast<int64_t>(rows[i]);
     return offsets[row + 1] - offsets[row];
   }
@@ -82,10 +84,10 @@ __global__ void __launch_bounds__(Tuning::kThreads)
 }
 
 template <typename Index>
-cudaError_t Gather(const KeyColumn& column, const Index* d_rows, int64_t count, Workspace& workspace,
-                   cudaStream_t stream) {
+cudaError_t Gather(const KeyColumn& column, const Index* d_rows, int64_t count, const int64_t* d_count,
+                   Workspace& workspace, cudaStream_t stream) {
   const auto lengths = thrust::make_transform_iterator(thrust::counting_iterator<int64_t>(0),
-                                                       LengthOfRow<Index>{column.offsets, d_rows});
+                                                       LengthOfRow<Index>{column.offsets, d_rows, d_count});
   size_t temporary_bytes = 0;
   CORANK_RETURN_IF_CUDA_ERROR(
       cub::DeviceScan::InclusiveSum(nullptr, temporary_bytes, lengths, column.offsets_out, count, stream));
@@ -107,9 +109,9 @@ cudaError_t Gather(const KeyColumn& column, const Index* d_rows, int64_t count, 
 }  // namespace
 
 cudaError_t GatherStrings(const KeyColumn& column, const void* d_rows, int index_bytes, int64_t count,
-                          Workspace& workspace, cudaStream_t stream) {
-  return index_bytes == 4 ? Gather(column, static_cast<const uint32_t*>(d_rows), count, workspace, stream)
-                          : Gather(column, static_cast<const uint64_t*>(d_rows), count, workspace, stream);
+                          const int64_t* d_count, Workspace& workspace, cudaStream_t stream) {
+  return index_bytes == 4 ? Gather(column, static_cast<const uint32_t*>(d_rows), count, d_count, workspace, stream)
+                          : Gather(column, static_cast<const uint64_t*>(d_rows), count, d_count, workspace, stream);
 }
 
 }  // namespace corank::cuda

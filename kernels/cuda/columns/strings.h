@@ -13,8 +13,9 @@ namespace corank::cuda {
 
 /// Carves its workspace. Unless it only sizes, enqueues the gather: string i of the output is string d_rows[i] of the
 /// column, for i in [0, count). Row numbers have index_bytes bytes, 4 or 8.
+/// d_count: null, or the number of strings on the device, `count` at most, where only the device knows it.
 cudaError_t GatherStrings(const KeyColumn& column, const void* d_rows, int index_bytes, int64_t count,
-                          Workspace& workspace, cudaStream_t stream);
+                          const int64_t* d_count, Workspace& workspace, cudaStream_t stream);
 
 }  // namespace corank::cuda
 

@@ -17,7 +17,9 @@ constexpr int kThreads = 256;
 
 template <typename Index>
 __global__ void __launch_bounds__(kThreads)
-    GatherValidityKernel(const uint8_t* validity, const Index* rows, uint8_t* out, int64_t count) {
+    GatherValidityKernel(const uint8_t* validity, const Index* rows, uint8_t* out, int64_t count,
+                         const int64_t* known_count) {
+  if (known_count != nullptr) count = *known_count;
   const int lane = static_cast<int>(threadIdx.x % 32);
   const int64_t stride = int64_t{gridDim.x} * kThreads;
   // All lanes of a warp take part in each ballot, so the warp's first row decides whether it goes on.
@@ -33,19 +35,20 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <typename Index>
-cudaError_t Gather(const uint8_t* d_validity, const Index* d_rows, uint8_t* d_out, int64_t count, cudaStream_t stream) {
+cudaError_t Gather(const uint8_t* d_validity, const Index* d_rows, uint8_t* d_out, int64_t count, cudaStream_t stream,
+                   const int64_t* d_count) {
   const unsigned blocks = LoopingGrid(count, kThreads);
-  GatherValidityKernel<<<blocks, kThreads, 0, stream>>>(d_validity, d_rows, d_out, count);
+  GatherValidityKernel<<<blocks, kThreads, 0, stream>>>(d_validity, d_rows, d_out, count, d_count);
   return cudaGetLastError();
 }
 
 }  // namespace
 
 cudaError_t GatherValidity(const uint8_t* d_validity, const void* d_rows, int index_bytes, uint8_t* d_out,
-                           int64_t count, cudaStream_t stream) {
+                           int64_t count, cudaStream_t stream, const int64_t* d_count) {
   if (count == 0) return cudaSuccess;
-  return index_bytes == 4 ? Gather(d_validity, static_cast<const uint32_t*>(d_rows), d_out, count, stream)
-                          : Gather(d_validity, static_cast<const uint64_t*>(d_rows), d_out, count, stream);
+  return index_bytes == 4 ? Gather(d_validity, static_cast<const uint32_t*>(d_rows), d_out, count, stream, d_count)
+                          : Gather(d_validity, static_cast<const uint64_t*>(d_rows), d_out, count, stream, d_count);
 }
 
 }  // namespace corank::cuda

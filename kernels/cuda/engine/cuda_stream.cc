@@ -322,7 +322,14 @@ absl::Status CudaStream::Sort(const SortArgs& args, OperatorReport* report) {
   const absl::StatusOr<void*> h_letter = AllocateHost(kSortLetterBytes);
   if (!h_letter.ok()) return h_letter.status();
   has_unfinished_work_ = true;
-  return ToStatus(cuda::Sort(args, *d_workspace, bytes, report, stream_, *h_letter), "sort");
+  if (!args.LimitsSegments()) {
+    return ToStatus(cuda::Sort(args, *d_workspace, bytes, report, stream_, *h_letter), "sort");
+  }
+  auto* const h_results = static_cast<int64_t*>(*h_letter);  // such a sort does not look at the data
+  CORANK_RETURN_IF_CUDA_FAILED(
+      cuda::Sort(args, *d_workspace, bytes, report, stream_, nullptr, kAutoLookCount, h_results), "sort");
+  arrivals_.push_back({h_results, &report->results, sizeof(int64_t)});
+  return absl::OkStatus();
 }
 
 absl::Status CudaStream::SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) {
@@ -334,14 +341,25 @@ absl::Status CudaStream::SortEach(absl::Span<const SortArgs> sorts, OperatorRepo
 absl::Status CudaStream::SortColumns(const ColumnSortArgs& args, OperatorReport* report) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   if (args.run_count > 0) {
-    return RunReporting(args, ColumnSortWorkspaceBytes(args), &cuda::SortColumns, "merge by columns", report);
+    const auto run = [](const ColumnSortArgs& runs, void* workspace, int64_t bytes, OperatorReport* to,
+                        cudaStream_t stream) { return cuda::SortColumns(runs, workspace, bytes, to, stream); };
+    return RunReporting(args, ColumnSortWorkspaceBytes(args), +run, "merge by columns", report);
   }
   *report = OperatorReport();
   const int64_t bytes = ColumnSortWorkspaceBytes(args);
   const absl::StatusOr<void*> d_workspace = AllocateWorkspace(bytes);
   if (!d_workspace.ok()) return d_workspace.status();
   has_unfinished_work_ = true;
-  return ToStatus(cuda::SortColumns(args, *d_workspace, bytes, report, stream_), "sort by columns");
+  if (!args.LimitsSegments()) {
+    return ToStatus(cuda::SortColumns(args, *d_workspace, bytes, report, stream_), "sort by columns");
+  }
+  const absl::StatusOr<void*> h_results = AllocateHost(sizeof(int64_t));
+  if (!h_results.ok()) return h_results.status();
+  CORANK_RETURN_IF_CUDA_FAILED(
+      cuda::SortColumns(args, *d_workspace, bytes, report, stream_, static_cast<int64_t*>(*h_results)),
+      "sort by columns");
+  arrivals_.push_back({*h_results, &report->results, sizeof(int64_t)});
+  return absl::OkStatus();
 }
 
 template <typename Args, typename Report>

@@ -5,6 +5,7 @@
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/sort/first_keys.h"
+#include "kernels/cuda/sort/segment_limit.h"
 #include "kernels/cuda/sort/sort_plan.h"
 #include "kernels/cuda/sort/structure.h"
 #include "kernels/cuda/sort/structure_rules.h"
@@ -15,12 +16,6 @@ namespace corank::cuda {
 namespace {
 
 static_assert(sizeof(StatisticsLetter) <= kSortLetterBytes);
-
-/// Treats a single segment as the whole array.
-SortArgs WithoutLoneSegment(SortArgs args) {
-  if (args.segment_count == 1) args.segment_offsets = nullptr;
-  return args;
-}
 
 bool HasPayload(const SortArgs& args) { return args.value_bytes > 0 || args.indices_out != nullptr; }
 
@@ -59,6 +54,9 @@ cudaError_t CarveArrays(const SortArgs& args, bool looks, Workspace workspace, A
     return error;
   };
   *bytes = 0;
+  if (args.LimitsSegments()) {
+    return add(arrays->left, [&](Workspace& sizing) { return SortLimitedSegments(args, nullptr, sizing, nullptr); });
+  }
   CORANK_RETURN_IF_CUDA_ERROR(
       add(arrays->left, [&](Workspace& sizing) { return RunSort(args, kAllBitsLive, sizing, nullptr); }));
   if (!looks) return cudaSuccess;
@@ -88,7 +86,7 @@ bool CountsDigitsEarly(const SortArgs& args) {
 }  // namespace
 
 int64_t SortWorkspaceBytes(const SortArgs& asked, int64_t look_count) {
-  const SortArgs args = WithoutLoneSegment(asked);
+  const SortArgs args = asked.WithoutLoneSegment();
   Arrays arrays;
   int64_t bytes = 0;
   // Sort will meet and return an error of the device.
@@ -97,15 +95,18 @@ int64_t SortWorkspaceBytes(const SortArgs& asked, int64_t look_count) {
 }
 
 cudaError_t Sort(const SortArgs& asked, void* d_workspace, int64_t workspace_bytes, OperatorReport* h_report,
-                 cudaStream_t stream, void* h_letter, int64_t look_count) {
-  const SortArgs args = WithoutLoneSegment(asked);
+                 cudaStream_t stream, void* h_letter, int64_t look_count, int64_t* d_results) {
+  const SortArgs args = asked.WithoutLoneSegment();
   const bool is_empty = args.ResultCount() == 0 && args.algorithm == SortAlgorithm::kAuto;
   h_report->sort_algorithm = is_empty ? SortAlgorithm::kCopy : TakenAlgorithm(args);
+  h_report->results = args.LimitsSegments() ? -1 : args.ResultCount();
   Arrays arrays;
   int64_t bytes = 0;
   const bool looks = LooksAtData(args, look_count);
   CORANK_RETURN_IF_CUDA_ERROR(CarveArrays(args, looks, Workspace(d_workspace), &arrays, &bytes));
   if (workspace_bytes < bytes) return cudaErrorInvalidValue;
+  if (args.LimitsSegments()) return SortLimitedSegments(args, d_results, arrays.left, stream);
+  if (d_results != nullptr) CORANK_RETURN_IF_CUDA_ERROR(WriteNumber(nullptr, args.ResultCount(), d_results, stream));
   Structure structure;
   RadixPart part = RadixPart::kAll;
   if (h_letter != nullptr && looks) {

@@ -18,7 +18,8 @@ namespace corank::cuda {
 /// For every algorithm, order and type: keys and payload once more, 1 %, and 4 MiB. More if an output cannot hold the
 /// intermediate results: one array of keys if keys_out is null, one of keys and payload if limit < count. Segments take
 /// one more bit for each key and 80 bytes for each window of 2048 or 4096 keys. Values of other widths than 4 and 8
-/// bytes are gathered: two arrays of indices (32-bit ones below 2^32 keys) replace them. ODD_EVEN_MERGESORT always
+/// bytes are gathered: two arrays of indices (32-bit ones below 2^32 keys) replace them. With segments and a limit,
+/// keys and payload need a third copy, and one more bit for each key (segment_limit.h). ODD_EVEN_MERGESORT always
 /// carries the index beside values, and two arrays of keys and indices for floats.
 int64_t SortWorkspaceBytes(const SortArgs& args, int64_t look_count);
 inline int64_t SortWorkspaceBytes(const SortArgs& args) { return SortWorkspaceBytes(args, kAutoLookCount); }
@@ -36,12 +37,15 @@ inline constexpr int64_t kSortLetterBytes = 1024;
 /// reserved until the work is done. h_letter: null, or kSortLetterBytes of pinned host memory, 8-byte aligned, reserved
 /// during the call; null for a stream that is being captured, where nothing would answer. h_report->sort_algorithm, set
 /// before the return, is the algorithm in use; with several segments it is always MERGESORT. The result is equal bit
-/// for bit for every algorithm.
+/// for bit for every algorithm. h_report->results, set before the return, is the number of results, or -1 if
+/// args.LimitsSegments(): only the device then finds it. d_results: null, or device-accessible memory that gets it on
+/// the stream.
 ///
 /// Errors: cudaErrorInvalidValue if the workspace is too small; otherwise the first error of a launch, or of earlier
 /// work in the stream.
 cudaError_t Sort(const SortArgs& args, void* d_workspace, int64_t workspace_bytes, OperatorReport* h_report,
-                 cudaStream_t stream, void* h_letter = nullptr, int64_t look_count = kAutoLookCount);
+                 cudaStream_t stream, void* h_letter = nullptr, int64_t look_count = kAutoLookCount,
+                 int64_t* d_results = nullptr);
 
 }  // namespace corank::cuda
 

@@ -41,7 +41,8 @@ std::errc RunChecked(bool fits, const Args& args, int threads, OperatorReport* r
 
 }  // namespace internal
 
-/// Writes the keys in order to `sorted`, which has min(keys.size(), options.limit) elements.
+/// Writes the keys in order to `sorted`, which has SortResults(keys.size(), options) elements. report->results tells
+/// how many of them are results: fewer only with segments and a limit.
 template <typename Key>
 [[nodiscard]] std::errc Sort(corank::internal::NotDeduced<Span<const Key>> keys, Span<Key> sorted,
                              const SortOptions& options = {}, int threads = 0, OperatorReport* report = nullptr) {

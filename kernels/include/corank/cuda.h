@@ -64,9 +64,12 @@ struct SortOptions : corank::SortOptions {
   /// at arrays of kAutoLookCount keys or more, and waits for the device meanwhile: sorted, reversed or few distinct
   /// keys then take a fraction of a sort. Not for a stream that is being captured.
   Span<std::byte> h_letter;
+  /// Null, or device-accessible memory that gets, on the stream, the number of results: fewer than outputs have
+  /// elements only with segments and a limit.
+  int64_t* d_results = nullptr;
 };
 
-/// Writes the keys in order to `sorted`, which has min(keys.size(), options.limit) elements. *taken, unless null, is
+/// Writes the keys in order to `sorted`, which has SortResults(keys.size(), options) elements. *taken, unless null, is
 /// the algorithm in use, known at the return.
 template <typename Key>
 cudaError_t Sort(corank::internal::NotDeduced<Span<const Key>> keys, Span<Key> sorted, Span<std::byte> workspace,

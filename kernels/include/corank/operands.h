@@ -20,12 +20,19 @@ namespace corank {
 struct SortOptions {
   Order order = Order::kAscending;
   SortAlgorithm algorithm = SortAlgorithm::kAuto;
-  /// Writes only the first `limit` results; -1: all. Not with segments.
+  /// Writes only the first `limit` results; -1: all. With segments: of each segment, one segment behind the other.
   int64_t limit = -1;
   /// Sorts each segment on its own: keys [segment_offsets[i], segment_offsets[i + 1]). Ascending offsets, from 0 to the
   /// number of keys, in the same memory as the keys. Empty: one segment. Nobody checks the offsets.
   Span<const int64_t> segment_offsets;
 };
+
+/// The elements of each output of Sort, SortWithValues and Argsort. With segments and a limit, this is only the most
+/// that there can be: outputs have this size, and those elements behind the results are unspecified.
+inline int64_t SortResults(int64_t key_count, const SortOptions& options) {
+  const int64_t offsets = options.segment_offsets.size();
+  return MostLimited(key_count, options.limit, offsets > 0 ? offsets - 1 : 0);
+}
 
 struct MergeOptions {
   Order order = Order::kAscending;
@@ -143,9 +150,7 @@ SortArgs SortArgsFor(int64_t count, const SortOptions& options) {
   return args;
 }
 
-inline bool IsValid(const SortArgs& args) {
-  return IsRequestable(args.algorithm) && args.limit >= -1 && (args.segment_offsets == nullptr || args.limit < 0);
-}
+inline bool IsValid(const SortArgs& args) { return IsRequestable(args.algorithm) && args.limit >= -1; }
 
 /// The functions below return whether such operands fit together, and if so, set *args.
 

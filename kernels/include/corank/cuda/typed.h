@@ -22,8 +22,8 @@ inline cudaError_t RunSort(bool fits, const SortArgs& args, Span<std::byte> work
     return cudaErrorInvalidValue;
   }
   OperatorReport report;
-  const cudaError_t error =
-      cuda::Sort(args, workspace.data(), workspace.size(), &report, stream, letter.empty() ? nullptr : letter.data());
+  const cudaError_t error = cuda::Sort(args, workspace.data(), workspace.size(), &report, stream,
+                                       letter.empty() ? nullptr : letter.data(), kAutoLookCount, options.d_results);
   if (taken != nullptr) *taken = report.sort_algorithm;
   return error;
 }
