@@ -22,9 +22,9 @@ constexpr int64_t MostLimited(int64_t count, int64_t limit, int64_t segment_coun
   return limit > count / segments ? count : limit * segments;
 }
 
-/// Sorts keys alone, with values, or into a permutation; whole or by segments. Stable. Outputs have room for
-/// `ResultCount` elements and hold as many, unless LimitsSegments(): the report then says how many, and those behind
-/// are unspecified.
+/// Sorts keys alone, with values, or into a permutation; whole or by segments. Stable. Outputs hold `ResultCount`
+/// elements, unless LimitsSegments(): these are then the most that there can be, the report says how many there are,
+/// and outputs need no room for more.
 struct SortArgs {
   KeyType key_type = KeyType::kUint32;
   Order order = Order::kAscending;

@@ -56,7 +56,6 @@ AssertionResult Holds(const char* name, const GuardedArray& array, const Bytes& 
   bool intact = false;
   const Bytes actual = array.Read(&intact);
   if (!intact) return AssertionFailure() << name << ": written outside";
-  // Behind the first results of segments, outputs are unspecified.
   const auto difference = std::mismatch(expected.begin(), expected.end(), actual.begin(), actual.end());
   if (difference.first == expected.end()) return AssertionSuccess();
   return AssertionFailure() << name << " differs at element " << (difference.first - expected.begin()) / element_bytes;
@@ -83,7 +82,8 @@ AssertionResult RunCase(const SortInput& input, const SortRequest& request, Sort
   args.value_bytes = request.value_bytes;
   args.limit = request.limit;
   if (!input.segment_offsets.empty()) args.segment_count = static_cast<int64_t>(input.segment_offsets.size()) - 1;
-  const int64_t results = args.ResultCount();
+  const std::vector<int64_t> expected = FirstOfOrder(input.expected, request.limit, input.segment_offsets);
+  const auto results = static_cast<int64_t>(expected.size());
 
   const GuardedArray d_keys_in(input.keys, request.skew * key_bytes);
   const GuardedArray d_keys_out(Bytes(static_cast<size_t>(results * key_bytes)), request.skew * key_bytes);
@@ -122,7 +122,6 @@ AssertionResult RunCase(const SortInput& input, const SortRequest& request, Sort
   if (error != cudaSuccess) return AssertionFailure() << cudaGetErrorString(error);
   if (taken != nullptr) *taken = report.sort_algorithm;
 
-  const std::vector<int64_t> expected = FirstOfOrder(input.expected, request.limit, input.segment_offsets);
   bool intact = false;
   static_cast<void>(d_workspace.Read(&intact));
   if (!intact) return AssertionFailure() << "written outside the workspace";

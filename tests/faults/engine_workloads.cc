@@ -126,6 +126,33 @@ WorkloadRun SortSegmentsOfRows() {
   });
 }
 
+// The first strings of two segments.
+WorkloadRun FirstStringsOfSegments() {
+  constexpr int64_t kLimit = 100;
+  const std::vector<int64_t> segments = {0, 5000, kRows};
+  const Bytes numbers = MakeKeys(KeyType::kUint64, Distribution::kZipf, kRows, 3);
+  std::vector<int64_t> offsets;
+  for (int64_t row = 0; row <= kRows; ++row) offsets.push_back(row * 8);
+  return Whole([=](Request& request) -> absl::Status {
+    KeyColumn keys;
+    keys.kind = ColumnKind::kStrings;
+    keys.data_bytes = kRows * 8;
+    CORANK_ASSIGN_OR_RETURN(keys.data, request.Input(numbers));
+    CORANK_ASSIGN_OR_RETURN(keys.offsets, request.Numbers(offsets));
+    CORANK_ASSIGN_OR_RETURN(keys.data_out, request.Output(2 * kLimit * 8));
+    CORANK_ASSIGN_OR_RETURN(void* const offsets_out, request.Output((2 * kLimit + 1) * int64_t{sizeof(int64_t)}));
+    keys.offsets_out = static_cast<int64_t*>(offsets_out);
+    ColumnSortArgs args;
+    args.columns = &keys;
+    args.column_count = 1;
+    args.count = kRows;
+    args.limit = kLimit;
+    CORANK_ASSIGN_OR_RETURN(args.segment_offsets, request.Numbers(segments));
+    args.segment_count = static_cast<int64_t>(segments.size()) - 1;
+    return request.Run(&EngineStream::SortColumns, args);
+  });
+}
+
 // Strings behind a number, some of the needles null.
 WorkloadRun SearchRows() {
   std::vector<std::string> strings;
@@ -322,6 +349,10 @@ std::vector<Workload> ColumnWorkloads() {
       {"sort of short rows", SortShortRows(), {"CodeHalvesKernel(", "GatherKernel<"}, SortAlgorithm::kRadix},
       {"merge of rows", MergeRows(), {"CheckRunsKernel(", "SortTiesKernel<"}, SortAlgorithm::kMergeRuns},
       {"sort of segments of rows", SortSegmentsOfRows(), {"NumberSegmentsKernel<"}, SortAlgorithm::kMergesort},
+      {"first strings of segments",
+       FirstStringsOfSegments(),
+       {"NumberSegmentsKernel<", "MarkLimitedKernel(", "CopyOffsetsKernel(", "CopyStringsKernel<"},
+       SortAlgorithm::kMergesort},
       {"search of rows", SearchRows(), {"CheckRowsKernel(", "SearchRowsKernel<"}},
   };
 }

@@ -7,7 +7,7 @@
 // Work: O(bytes + n).
 // Memory: one random read of the offsets for the lengths and one for the copy; one random read and one write of the
 //         bytes.
-// Workspace: that of CUB's scan.
+// Workspace: that of CUB's scan; the offsets once more if only the device knows the number of strings.
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -83,25 +83,39 @@ __global__ void __launch_bounds__(Tuning::kThreads)
   }
 }
 
+__global__ void __launch_bounds__(Tuning::kThreads)
+    CopyOffsetsKernel(const int64_t* from, const int64_t* count, int64_t* to) {
+  const int64_t offset = int64_t{blockIdx.x} * Tuning::kThreads + threadIdx.x;
+  if (offset <= *count) to[offset] = from[offset];
+}
+
 template <typename Index>
 cudaError_t Gather(const KeyColumn& column, const Index* d_rows, int64_t count, const int64_t* d_count,
                    Workspace& workspace, cudaStream_t stream) {
+  // Where only the device knows the number of strings, the output may have no room for `count`.
+  auto* const d_scratch = workspace.Carve<int64_t>(d_count != nullptr ? count + 1 : 0);
+  int64_t* const d_offsets = d_count != nullptr ? d_scratch : column.offsets_out;
   const auto lengths = thrust::make_transform_iterator(thrust::counting_iterator<int64_t>(0),
                                                        LengthOfRow<Index>{column.offsets, d_rows, d_count});
   size_t temporary_bytes = 0;
   CORANK_RETURN_IF_CUDA_ERROR(
-      cub::DeviceScan::InclusiveSum(nullptr, temporary_bytes, lengths, column.offsets_out, count, stream));
+      cub::DeviceScan::InclusiveSum(nullptr, temporary_bytes, lengths, d_offsets, count, stream));
   void* const d_temporary = workspace.CarveBytes(static_cast<int64_t>(temporary_bytes));
   if (workspace.IsSizing()) return cudaSuccess;
 
-  CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(column.offsets_out, 0, sizeof(int64_t), stream));
+  CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(d_offsets, 0, sizeof(int64_t), stream));
   if (count == 0) return cudaSuccess;
   CORANK_RETURN_IF_CUDA_ERROR(
-      cub::DeviceScan::InclusiveSum(d_temporary, temporary_bytes, lengths, column.offsets_out + 1, count, stream));
+      cub::DeviceScan::InclusiveSum(d_temporary, temporary_bytes, lengths, d_offsets + 1, count, stream));
+  if (d_count != nullptr) {
+    const auto blocks = static_cast<unsigned>(CeilDiv(count + 1, int64_t{Tuning::kThreads}));
+    CopyOffsetsKernel<<<blocks, Tuning::kThreads, 0, stream>>>(d_offsets, d_count, column.offsets_out);
+    CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+  }
   if (column.data_bytes == 0) return cudaSuccess;
   const auto blocks = static_cast<unsigned>(min(CeilDiv(column.data_bytes, Tuning::kStringTile), int64_t{1} << 20));
   CopyStringsKernel<<<blocks, Tuning::kThreads, 0, stream>>>(static_cast<const uint8_t*>(column.data), column.offsets,
-                                                             d_rows, column.offsets_out, count,
+                                                             d_rows, d_offsets, count,
                                                              static_cast<uint8_t*>(column.data_out));
   return cudaGetLastError();
 }
