@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,7 +15,7 @@ namespace corank::bench {
 namespace {
 
 struct TopKData {
-  Memory keys, ours, with_indices, indices, reference, unordered, workspace;
+  Memory keys, offsets, ours, with_indices, indices, reference, unordered, workspace;
   size_t workspace_bytes = 0;
 };
 
@@ -89,6 +90,79 @@ absl::StatusOr<Contest> PrepareTopK(const Row& identity, int64_t limit, const Ce
   return contest;
 }
 
+/// The `limit` least of each of `segments` equal segments. CUB sorts them whole: its top-k of segments takes those that
+/// fit into a block.
+absl::StatusOr<Contest> PrepareSegmentedTopK(const Row& identity, int64_t segments, int64_t limit,
+                                             const Ceilings* ceilings, Gpu* gpu) {
+  constexpr int64_t kKeyBytes = sizeof(float);
+  const int64_t length = identity.n / segments;
+  const auto data = std::make_shared<TopKData>();
+  std::vector<int64_t> offsets;
+  for (int64_t segment = 0; segment <= segments; ++segment) offsets.push_back(segment * length);
+  absl::Status status = CreateAll({{&data->keys, kKeyBytes * identity.n},
+                                   {&data->offsets, static_cast<int64_t>(offsets.size() * sizeof(int64_t))},
+                                   {&data->ours, kKeyBytes * segments * limit},
+                                   {&data->with_indices, kKeyBytes * segments * limit},
+                                   {&data->indices, kKeyBytes * segments * limit},
+                                   {&data->reference, kKeyBytes * identity.n}});
+  if (!status.ok()) return status;
+  const auto sort_all = [=](void* d_workspace, size_t* size, cudaStream_t stream) {
+    return CubSegmentedSort(data->keys.as<uint32_t>(), data->reference.as<uint32_t>(), identity.n,
+                            data->offsets.as<int64_t>(), segments, d_workspace, size, stream);
+  };
+  status = ToStatus(sort_all(nullptr, &data->workspace_bytes, gpu->stream()), "sizing");
+  status.Update(CreateAll({{&data->workspace, static_cast<int64_t>(data->workspace_bytes)}}));
+  if (!status.ok()) return status;
+  InputSpec spec;
+  spec.count = identity.n;
+  spec.shift = 2;
+  status = gpu->Run([&](cudaStream_t stream) {
+    const cudaError_t error = FillKeys(spec, data->keys.as<uint32_t>(), stream);
+    if (error != cudaSuccess) return error;
+    return cudaMemcpyAsync(data->offsets.get(), offsets.data(), offsets.size() * sizeof(int64_t),
+                           cudaMemcpyHostToDevice, stream);
+  });
+  if (!status.ok()) return status;
+
+  SortArgs args = ArgsOf(KeyType::kFloat32, identity.n, limit, *data);
+  args.segment_offsets = data->offsets.as<int64_t>();
+  args.segment_count = segments;
+  SortArgs indexed = args;
+  indexed.keys_out = data->with_indices.get();
+  indexed.indices_out = data->indices.get();
+  Contest contest;
+  contest.contestants.push_back({"corank", [=] { return gpu->Time(args, nullptr); }});
+  contest.contestants.push_back({"corank with indices", [=] { return gpu->Time(indexed, nullptr); }});
+  contest.contestants.push_back({identity.reference_name, [=] {
+                                   return gpu->Time([&](cudaStream_t stream) {
+                                     size_t size = data->workspace_bytes;
+                                     return sort_all(data->workspace.get(), &size, stream);
+                                   });
+                                 }});
+  contest.check = [=] {
+    absl::Status same;
+    for (int64_t segment = 0; segment < segments; ++segment) {
+      const float* const first = data->reference.as<float>() + segment * length;
+      same.Update(gpu->CompareBits(data->ours.as<float>() + segment * limit, first, kKeyBytes * limit));
+      same.Update(gpu->CompareBits(data->with_indices.as<float>() + segment * limit, first, kKeyBytes * limit));
+    }
+    return same;
+  };
+  contest.rows = [=](const std::vector<Summary>& seconds) {
+    const double bytes = static_cast<double>(kKeyBytes * identity.n);
+    Row row = identity;
+    row.ours = GigaPerSecond(seconds[0], bytes);
+    row.reference = GigaPerSecond(seconds[2], bytes);
+    row.ceiling = ceilings->read;
+    row.details["ours_us"] = seconds[0].median * 1e6;
+    row.details["with_indices_us"] = seconds[1].median * 1e6;
+    row.details["reference_us"] = seconds[2].median * 1e6;
+    row.note = "the reference sorts all keys; torch_topk.py has torch.topk";
+    return std::vector<Row>{row};
+  };
+  return contest;
+}
+
 }  // namespace
 
 void AddTopKCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases) {
@@ -108,6 +182,17 @@ void AddTopKCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* c
       }));
     }
   }
+  constexpr int64_t kSegments = 256, kLimit = 256;
+  Row identity;
+  identity.row = "segmented top-k, in order";
+  identity.type = "f32";
+  identity.n = options.Count(27);
+  identity.distribution = absl::StrCat("uniform, ", kSegments, " segments, k = ", kLimit);
+  identity.unit = "GB/s";
+  identity.reference_name = "cub::DeviceSegmentedSort of the bits as unsigned";
+  cases->push_back(CaseOf(absl::StrCat("topk/segments/", identity.n), options, identity, [=] {
+    return PrepareSegmentedTopK(identity, kSegments, std::min(kLimit, identity.n / kSegments), ceilings, gpu);
+  }));
 }
 
 }  // namespace corank::bench
