@@ -162,13 +162,14 @@ SortInput::SortInput(KeyType key_type, Order key_order, Distribution key_distrib
       keys(MakeKeys(key_type, key_distribution, count, key_seed)),
       expected(StableOrder(key_type, key_order, keys, segment_offsets)) {}
 
-SortInput::SortInput(KeyType key_type, Order key_order, Bytes given_keys)
+SortInput::SortInput(KeyType key_type, Order key_order, Bytes given_keys, std::vector<int64_t> offsets)
     : type(key_type),
       order(key_order),
       distribution(Distribution::kUniform),
       seed(0),
+      segment_offsets(std::move(offsets)),
       keys(std::move(given_keys)),
-      expected(StableOrder(key_type, key_order, keys)) {}
+      expected(StableOrder(key_type, key_order, keys, segment_offsets)) {}
 
 AssertionResult SortsRight(const SortInput& input, const SortRequest& request, SortAlgorithm* taken) {
   if (taken == nullptr && !RunsNextCase()) return AssertionSuccess();

@@ -26,7 +26,7 @@ struct SortInput {
   SortInput(KeyType type, Order order, Distribution distribution, int64_t count, uint64_t seed,
             std::vector<int64_t> segment_offsets = {});
   /// Uses the keys of the test. Distribution and seed are unused.
-  SortInput(KeyType type, Order order, Bytes keys);
+  SortInput(KeyType type, Order order, Bytes keys, std::vector<int64_t> segment_offsets = {});
   int64_t count() const { return static_cast<int64_t>(keys.size()) / KeyBytes(type); }
 };
 

@@ -2,6 +2,7 @@
 #include "kernels/cuda/sort/selection_rules.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -59,6 +60,45 @@ TEST(PlanSelection, RecordsShowTheOrderOfEqualKeysWhereItMatters) {
   args.count = (int64_t{1} << 32) + 1;
   EXPECT_EQ(PlanSelection(args).form, SelectedForm::kIndices);
   EXPECT_EQ(PlanSelection(args).RecordBytes(args), 8);
+}
+
+TEST(SelectsInSegments, NeedsAFewLongOnesAndASmallLimit) {
+  constexpr int64_t kLeast = SegmentSelectionTuning::kLeastLength, kMost = SegmentSelectionTuning::kMostResults;
+  const int64_t offsets[] = {0};
+  SortArgs args = FirstOf(KeyType::kFloat32, 256 * kLeast, kMost);
+  EXPECT_FALSE(SelectsInSegments(args, 1));
+  args.segment_offsets = offsets;
+  args.segment_count = 256;
+  EXPECT_TRUE(SelectsInSegments(args, args.count));
+  EXPECT_FALSE(SelectsInSegments(args, args.count + 1));
+  const auto differs = [&](auto change) {
+    SortArgs other = args;
+    change(other);
+    return !SelectsInSegments(other, 1);
+  };
+  EXPECT_TRUE(differs([](SortArgs& other) { ++other.segment_count; }));
+  EXPECT_TRUE(differs([](SortArgs& other) { ++other.limit; }));
+  EXPECT_TRUE(differs([](SortArgs& other) { other.limit = 0; }));
+  EXPECT_TRUE(differs([](SortArgs& other) { other.limit = -1; }));
+  EXPECT_TRUE(differs([](SortArgs& other) { other.key_type = KeyType::kUint8; }));
+  EXPECT_TRUE(differs([](SortArgs& other) { other.algorithm = SortAlgorithm::kMergesort; }));
+}
+
+TEST(SegmentSampleRounds, LeaveRoomForAllResultsAndForChance) {
+  constexpr double kGroups = SelectionTuning::kGroups;
+  for (const int vector_keys : {2, 4, 8}) {
+    for (int64_t length = SegmentSelectionTuning::kCapacity + 1; length < int64_t{1} << 25; length += length / 5) {
+      for (int64_t limit = 1; limit <= SegmentSelectionTuning::kMostResults; limit += 1 + limit / 3) {
+        const int group = vector_keys * SegmentSampleRounds(length, limit, vector_keys);
+        const double part = static_cast<double>(limit) / static_cast<double>(length);
+        const double most_groups = AtMost(ThresholdNumber(part, group));
+        ASSERT_LT(most_groups, kGroups);
+        const double selected = -std::expm1(std::log1p(-most_groups / kGroups) / group) * static_cast<double>(length);
+        EXPECT_LT(selected, SegmentSelectionTuning::kCapacity)
+            << "length " << length << ", limit " << limit << ", " << vector_keys << " keys in a vector";
+      }
+    }
+  }
 }
 
 // The kernels' sample, of random keys: their ranks among all.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "kernels/cuda/sort/selection_rules.h"
 #include "kernels/cuda/sort/sort.h"
 #include "kernels/cuda/sort/statistics.h"
 #include "tests/cuda_sort/device_sort.h"
@@ -414,6 +415,23 @@ TEST_P(CudaSortStructured, FewResultsOfManyKeysAreSelected) {
     }
     if (HasFailure()) return;
   }
+}
+
+// Only the samples are small, so that too few keys are selected.
+TEST(CudaSortSelection, NoticesASampleThatMisleads) {
+  CORANK_SKIP_WITHOUT_GPU();
+  constexpr int64_t kMany = int64_t{1} << 22;
+  constexpr int64_t kParts = int64_t{cuda::SelectionTuning::kGroups} * cuda::SelectionTuning::kGroupVectors;
+  constexpr int kPer = cuda::SelectionTuning::kVectorBytes / sizeof(uint32_t);
+  Random random(35);
+  Keys keys(KeyType::kUint32, kMany);
+  for (int64_t i = 0; i < kMany; ++i) keys.Set(i, random.Next() >> 33 | 0x40000000);
+  for (int64_t part = 0; part < kParts; ++part) {
+    uint32_t jitter;
+    keys.Set(cuda::SampledVector(part, kParts, kMany / kPer, &jitter) * kPer, random.Next() >> 35);
+  }
+  const SortInput input(KeyType::kUint32, Order::kAscending, keys.bytes());
+  for (const int64_t limit : {1, 1000}) ExpectFirst(input, limit);
 }
 
 TEST_P(CudaSortStructured, RandomKeysAreSortedAsUsual) {

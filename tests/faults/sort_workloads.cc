@@ -277,6 +277,11 @@ std::vector<Workload> LookWorkloads() {
   add_first("look for the first keys of eight bytes with indices", {"GatherKernel<"}, [&](SortOf& of) {
     of.type = kLong, of.keys = Looked(kLong, LookedPattern(kLong, Distribution::kUniform)), of.indices = true;
   });
+  SortOf segments = Looked(kWord);
+  segments.keys = uniform, segments.limit = 100, segments.values = numbers, segments.value_bytes = 4;
+  segments.segment_offsets = {0, kCount / 2, kCount};
+  all.push_back(Of("look for the first keys of segments", SortAlgorithm::kMergesort,
+                   {"SegmentSampleKernel<", "SegmentSelectKernel<", "SegmentSortKernel<", "GatherKernel<"}, segments));
   return all;
 }
 

@@ -319,15 +319,15 @@ absl::Status CudaStream::Sort(const SortArgs& args, OperatorReport* report) {
   const int64_t bytes = SortWorkspaceBytes(args);
   const absl::StatusOr<void*> d_workspace = AllocateWorkspace(bytes);
   if (!d_workspace.ok()) return d_workspace.status();
-  const absl::StatusOr<void*> h_letter = AllocateHost(kSortLetterBytes);
+  const absl::StatusOr<void*> h_letter = AllocateHost(kSortLetterBytes + int64_t{sizeof(int64_t)});
   if (!h_letter.ok()) return h_letter.status();
   has_unfinished_work_ = true;
   if (!args.LimitsSegments()) {
     return ToStatus(cuda::Sort(args, *d_workspace, bytes, report, stream_, *h_letter), "sort");
   }
-  auto* const h_results = static_cast<int64_t*>(*h_letter);  // such a sort does not look at the data
+  auto* const h_results = reinterpret_cast<int64_t*>(static_cast<char*>(*h_letter) + kSortLetterBytes);
   CORANK_RETURN_IF_CUDA_FAILED(
-      cuda::Sort(args, *d_workspace, bytes, report, stream_, nullptr, kAutoLookCount, h_results), "sort");
+      cuda::Sort(args, *d_workspace, bytes, report, stream_, *h_letter, kAutoLookCount, h_results), "sort");
   arrivals_.push_back({h_results, &report->results, sizeof(int64_t)});
   return absl::OkStatus();
 }

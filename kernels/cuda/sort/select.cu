@@ -16,6 +16,7 @@
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/multiprocessor.h"
 #include "kernels/cuda/sort/select.h"
+#include "kernels/cuda/sort/select_tile.cuh"
 #include "kernels/cuda/sort/statistics_device.cuh"
 
 namespace corank::cuda {
@@ -24,10 +25,6 @@ namespace {
 using Tuning = SelectionTuning;
 
 constexpr int kSampleThreads = 1024;
-constexpr int kThresholdThreads = 1024;
-constexpr int kThresholdItems = Tuning::kGroups / kThresholdThreads;
-static_assert(kThresholdItems * kThresholdThreads == Tuning::kGroups);
-
 template <typename Bits>
 struct Selection {
   const Bits* keys;
@@ -41,7 +38,6 @@ struct Selection {
   __device__ __forceinline__ Bits* least() const { return reinterpret_cast<Bits*>(scratch->least); }
 
   __device__ __forceinline__ void Put(unsigned long long place, int64_t index, Bits raw, Bits rank) const {
-    if (place >= static_cast<unsigned long long>(plan.capacity)) return;
     if (plan.form == SelectedForm::kKeys) {
       static_cast<Bits*>(records)[place] = raw;
     } else if (plan.form == SelectedForm::kWords) {
@@ -54,16 +50,23 @@ struct Selection {
   }
 };
 
-/// The vector of a sample: jittered inside its part of the array. Lanes of a warp are far apart, so that sorted keys
-/// spread over all groups.
-__device__ __forceinline__ int64_t SampledVector(int64_t group, int lane, int64_t vectors, uint32_t* jitter) {
-  constexpr int64_t kParts = int64_t{Tuning::kGroups} * Tuning::kGroupVectors;
-  const int64_t part = lane * int64_t{Tuning::kGroups} + group;
-  const int64_t begin = part * vectors / kParts, end = (part + 1) * vectors / kParts;
-  const uint64_t random = static_cast<uint64_t>(part + 1) * 0x9E3779B97F4A7C15u;
-  *jitter = static_cast<uint32_t>(random >> 8);
-  return begin + static_cast<int64_t>((random >> 32) * static_cast<uint64_t>(end - begin) >> 32);
-}
+/// Where SelectTile puts the keys.
+template <typename Bits, bool kFloat>
+struct SelectionSink {
+  const KeyOrder<Bits, kFloat>& order;
+  const Selection<Bits>& selection;
+
+  __device__ __forceinline__ unsigned long long Take(uint32_t places) const {
+    return atomicAdd(&selection.scratch->selected, static_cast<unsigned long long>(places));
+  }
+  __device__ __forceinline__ unsigned long long Capacity() const {
+    return static_cast<unsigned long long>(selection.plan.capacity);
+  }
+  __device__ __forceinline__ void Put(unsigned long long place, int64_t index) const {
+    const Bits raw = selection.keys[index];  // again, from a cache: a choice among registers is no cheaper
+    selection.Put(place, index, raw, order.RankOfRaw(raw));
+  }
+};
 
 template <typename Bits, bool kFloat>
 __global__ void __launch_bounds__(kSampleThreads)
@@ -73,9 +76,12 @@ __global__ void __launch_bounds__(kSampleThreads)
   const int64_t thread = int64_t{blockIdx.x} * kSampleThreads + threadIdx.x;
   const int64_t head = KeyVector<Bits>::CountBefore(selection.keys, selection.count);
   const int64_t vectors = (selection.count - head) / kPer;
+  // Lanes of a warp are far apart, so that sorted keys spread over all groups.
+  const int64_t part = threadIdx.x % 32 * int64_t{Tuning::kGroups} + thread / 32;
   uint32_t jitter;
   KeyVector<Bits> vector;
-  vector.Load(selection.keys + head + kPer * SampledVector(thread / 32, threadIdx.x % 32, vectors, &jitter));
+  vector.Load(selection.keys + head +
+              kPer * SampledVector(part, int64_t{Tuning::kGroups} * Tuning::kGroupVectors, vectors, &jitter));
   Bits least = order.RankOfRaw(vector.keys[0]);
 #pragma unroll
   for (int i = 1; i < kPer; ++i) {
@@ -101,54 +107,6 @@ __global__ void __launch_bounds__(kSampleThreads)
   }
 }
 
-struct ThresholdShared {
-  uint32_t counts[256];
-  uint32_t digit, number;  // the digit found, and the number left to count in it
-};
-
-/// The number-th (from 1) of all ranks in sorted order, digit by digit. All threads call it.
-template <typename Bits>
-__device__ Bits RankOfNumber(const Bits (&ranks)[kThresholdItems], uint32_t number, ThresholdShared& shared) {
-  const int thread = static_cast<int>(threadIdx.x);
-  Bits found = 0;
-  for (int shift = 8 * static_cast<int>(sizeof(Bits)) - 8; shift >= 0; shift -= 8) {
-    if (thread < 256) shared.counts[thread] = 0;
-    __syncthreads();
-    for (const Bits rank : ranks) {
-      const bool has_prefix = (static_cast<uint64_t>(rank ^ found) >> shift) < 256;
-      if (has_prefix) atomicAdd(&shared.counts[static_cast<uint32_t>(rank >> shift) & 255], 1u);
-    }
-    __syncthreads();
-    if (thread < 32) {  // eight digits each
-      uint32_t counts[8], end = 0;
-#pragma unroll
-      for (int i = 0; i < 8; ++i) end += counts[i] = shared.counts[8 * thread + i];
-      const uint32_t own = end;
-#pragma unroll
-      for (int step = 1; step < 32; step *= 2) {
-        const uint32_t other = __shfl_up_sync(kAllLanes, end, step);
-        if (thread >= step) end += other;
-      }
-      uint32_t before = end - own;
-      if (before < number && number <= end) {
-        uint32_t digit = 8 * thread;
-#pragma unroll
-        for (int i = 0; i < 7; ++i) {
-          if (before + counts[i] >= number) break;
-          before += counts[i];
-          ++digit;
-        }
-        shared.digit = digit;
-        shared.number = number - before;
-      }
-    }
-    __syncthreads();
-    found = static_cast<Bits>(found | static_cast<Bits>(static_cast<Bits>(shared.digit) << shift));
-    number = shared.number;
-  }
-  return found;
-}
-
 template <typename Bits>
 __global__ void __launch_bounds__(kThresholdThreads) ThresholdKernel(const Selection<Bits> selection) {
   __shared__ ThresholdShared shared;
@@ -162,66 +120,6 @@ __global__ void __launch_bounds__(kThresholdThreads) ThresholdKernel(const Selec
   selection.scratch->blocks_done = 0;
 }
 
-/// Puts this warp's hits: keys at `at` + (v * kThreads * kPer + i), a bit for each v * kPer + i. Returns whether there
-/// is room for more. The whole warp calls it.
-template <typename Bits, bool kFloat>
-__device__ __forceinline__ bool PutHits(const KeyOrder<Bits, kFloat>& order, const Selection<Bits>& selection,
-                                        uint32_t hits, int64_t at) {
-  constexpr int kPer = KeyVector<Bits>::kPer;
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const auto mine = static_cast<uint32_t>(__popc(hits));
-  uint32_t end = mine;
-#pragma unroll
-  for (int step = 1; step < 32; step *= 2) {
-    const uint32_t other = __shfl_up_sync(kAllLanes, end, step);
-    if (lane >= step) end += other;
-  }
-  unsigned long long base = 0;
-  if (lane == 31) base = atomicAdd(&selection.scratch->selected, static_cast<unsigned long long>(end));
-  base = __shfl_sync(kAllLanes, base, 31);
-  for (unsigned long long place = base + end - mine; hits != 0; hits &= hits - 1, ++place) {
-    const int hit = __ffs(static_cast<int>(hits)) - 1;
-    const int64_t index = at + hit / kPer * (Tuning::kThreads * kPer) + hit % kPer;
-    const Bits raw = selection.keys[index];  // again, from a cache: a choice among registers is no cheaper
-    selection.Put(place, index, raw, order.RankOfRaw(raw));
-  }
-  return base < static_cast<unsigned long long>(selection.plan.capacity);
-}
-
-/// The keys of this thread in a tile that begins at its key `at`. Returns whether there is room for more.
-template <bool kWhole, typename Bits, bool kFloat>
-__device__ __forceinline__ bool SelectTile(const KeyOrder<Bits, kFloat>& order, const Selection<Bits>& selection,
-                                           Bits threshold, int64_t at, int64_t vectors_end) {
-  constexpr int kPer = KeyVector<Bits>::kPer;
-  constexpr int kVectors = Tuning::kVectors;
-  constexpr int kStep = Tuning::kThreads * kPer;
-  static_assert(kPer * kVectors <= 32, "a bit a key");
-  KeyVector<Bits> loaded[kVectors];
-#pragma unroll
-  for (int v = 0; v < kVectors; ++v) {
-    if (kWhole || at + v * kStep < vectors_end) loaded[v].Load(selection.keys + at + v * kStep);
-  }
-  bool has_hit = false;
-#pragma unroll
-  for (int v = 0; v < kVectors; ++v) {
-#pragma unroll
-    for (int i = 0; i < kPer; ++i) {
-      has_hit |= (kWhole || at + v * kStep < vectors_end) && order.RankOfRaw(loaded[v].keys[i]) <= threshold;
-    }
-  }
-  if (!__any_sync(kAllLanes, has_hit)) return true;
-  uint32_t hits = 0;
-#pragma unroll
-  for (int v = 0; v < kVectors; ++v) {
-#pragma unroll
-    for (int i = 0; i < kPer; ++i) {
-      const bool is_hit = (kWhole || at + v * kStep < vectors_end) && order.RankOfRaw(loaded[v].keys[i]) <= threshold;
-      hits |= static_cast<uint32_t>(is_hit) << (v * kPer + i);
-    }
-  }
-  return PutHits(order, selection, hits, at);
-}
-
 template <typename Bits, bool kFloat>
 __global__ void __launch_bounds__(Tuning::kThreads, Tuning::kBlocks)
     SelectKernel(const KeyOrder<Bits, kFloat> order, const Selection<Bits> selection) {
@@ -231,18 +129,19 @@ __global__ void __launch_bounds__(Tuning::kThreads, Tuning::kBlocks)
   const int thread = static_cast<int>(threadIdx.x);
   const int64_t head = KeyVector<Bits>::CountBefore(selection.keys, selection.count);
   const int64_t vectors_end = selection.count - (selection.count - head) % kPer;
+  const SelectionSink<Bits, kFloat> sink{order, selection};
   bool has_room = true;
   int64_t tile = head + int64_t{blockIdx.x} * kTile;
   for (; has_room && tile + kTile <= vectors_end; tile += int64_t{gridDim.x} * kTile) {
-    has_room = SelectTile<true>(order, selection, threshold, tile + thread * kPer, vectors_end);
+    has_room = SelectTile<true>(order, selection.keys, threshold, tile + thread * kPer, vectors_end, sink);
   }
   if (has_room && tile < vectors_end) {
-    SelectTile<false>(order, selection, threshold, tile + thread * kPer, vectors_end);
+    SelectTile<false>(order, selection.keys, threshold, tile + thread * kPer, vectors_end, sink);
   }
   if (blockIdx.x == 0 && thread < 32) {  // the keys before and after the vectors
     const int64_t at = thread < head ? thread : vectors_end + thread - head;
     const bool is_hit = at < selection.count && order.RankOfRaw(selection.keys[at]) <= threshold;
-    PutHits(order, selection, is_hit ? 1 : 0, at);
+    PutHits<Bits>(is_hit ? 1 : 0, at, sink);
   }
   __syncthreads();
   if (thread != 0 || !IsLastBlock(&selection.scratch->blocks_done)) return;

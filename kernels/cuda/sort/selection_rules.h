@@ -44,11 +44,26 @@ struct SelectionPlan {
   }
 };
 
-/// A number of samples, of which `expected` are expected, that chance exceeds in one of a million cases.
-inline double AtMost(double expected) { return expected + 5 * std::sqrt(expected) + 8; }
+/// The number of the vector that part `part` of `parts` gives as a sample, at a place that looks random. *jitter: bits
+/// that look random, too.
+CORANK_HOST_DEVICE int64_t SampledVector(int64_t part, int64_t parts, int64_t vectors, uint32_t* jitter) {
+  const int64_t begin = part * vectors / parts, end = (part + 1) * vectors / parts;
+  const uint64_t random = static_cast<uint64_t>(part + 1) * 0x9E3779B97F4A7C15u;
+  *jitter = static_cast<uint32_t>(random >> 8);
+  return begin + static_cast<int64_t>((random >> 32) * static_cast<uint64_t>(end - begin) >> 32);
+}
 
-/// The plan for random keys. A key comes before the last result with probability p, and the least of a group of g
-/// samples with 1 - (1 - p)^g. If more groups did so than `number`, a result would be missed.
+/// A number of samples, of which `expected` are expected, that chance exceeds in one of a million cases.
+CORANK_HOST_DEVICE double AtMost(double expected) { return expected + 5 * std::sqrt(expected) + 8; }
+
+/// The number of the threshold among the least samples of kGroups groups of `group` samples, if the results are this
+/// part of all keys, which are random. A key is a result with probability p, and the least of a group of g samples with
+/// 1 - (1 - p)^g. If more groups had a result than this number, one could be missed.
+CORANK_HOST_DEVICE int ThresholdNumber(double part, int group) {
+  return static_cast<int>(AtMost(-SelectionTuning::kGroups * std::expm1(group * std::log1p(-part))));
+}
+
+/// The plan for random keys.
 inline SelectionPlan PlanSelection(const SortArgs& args) {
   constexpr int64_t kLeastPart = 64;  // one key in this many may be a result
   constexpr int64_t kPart = 16;       // one key in this many may be selected
@@ -63,7 +78,7 @@ inline SelectionPlan PlanSelection(const SortArgs& args) {
   const int vector_keys = SelectionTuning::kGroupVectors * SelectionTuning::kVectorBytes / key_bytes;
   plan.whole_vectors = part * vector_keys <= 0.125;  // with more, nearly all groups would have a result
   const int group = plan.whole_vectors ? vector_keys : SelectionTuning::kGroupVectors;
-  plan.number = static_cast<int>(AtMost(-kGroups * std::expm1(group * std::log1p(-part))));
+  plan.number = ThresholdNumber(part, group);
   const double most_groups = AtMost(plan.number);
   const double most_part = -std::expm1(std::log1p(-most_groups / kGroups) / group);
   plan.likely = std::min(plan.capacity, static_cast<int64_t>(most_part * static_cast<double>(args.count)) + 1);
@@ -72,6 +87,32 @@ inline SelectionPlan PlanSelection(const SortArgs& args) {
   const bool fits_word = key_bytes <= 4 && IndexBytes(args.count - 1) == 4;
   plan.form = !tells_ties ? SelectedForm::kKeys : fits_word ? SelectedForm::kWords : SelectedForm::kIndices;
   return plan;
+}
+
+/// The selection of the first keys of each segment.
+struct SegmentSelectionTuning {
+  static constexpr int kCapacity = 8192;  // keys of a segment that one block sorts
+  static constexpr int64_t kMostResults = 2048;
+  static constexpr int64_t kLeastLength = 32768;  // on average: bounds the memory of the selected keys by that of all
+  static constexpr int kUnitTiles = 4;            // that a block reads of one segment before it takes another part
+  static constexpr int kMostRounds = 64;
+};
+
+/// The vectors that each thread samples for a group of its segment: enough that the keys up to the threshold, with the
+/// excess that chance allows, fit into the capacity. With y samples for each kCapacity keys, AtMost twice of those
+/// before the last result must be at most y; y = 36 + limit / 24 is a little more than that.
+CORANK_HOST_DEVICE int SegmentSampleRounds(int64_t length, int64_t limit, int vector_keys) {
+  const int64_t a_round = int64_t{SegmentSelectionTuning::kCapacity} * SelectionTuning::kGroups * vector_keys;
+  const int64_t rounds = 1 + length * (36 + limit / 24) / a_round;
+  return rounds > SegmentSelectionTuning::kMostRounds ? SegmentSelectionTuning::kMostRounds : static_cast<int>(rounds);
+}
+
+/// Whether AUTO selects the first keys of each segment before it sorts them.
+inline bool SelectsInSegments(const SortArgs& args, int64_t look_count) {
+  return args.LimitsSegments() && args.algorithm == SortAlgorithm::kAuto && args.count >= look_count &&
+         KeyBytes(args.key_type) > 1 && IndexBytes(args.count - 1) == 4 && args.limit > 0 &&
+         args.limit <= SegmentSelectionTuning::kMostResults &&
+         args.count / args.segment_count >= SegmentSelectionTuning::kLeastLength;
 }
 
 }  // namespace corank::cuda

@@ -5,6 +5,7 @@
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/sort/first_keys.h"
+#include "kernels/cuda/sort/segment_first.h"
 #include "kernels/cuda/sort/segment_limit.h"
 #include "kernels/cuda/sort/sort_plan.h"
 #include "kernels/cuda/sort/structure.h"
@@ -55,6 +56,11 @@ cudaError_t CarveArrays(const SortArgs& args, bool looks, Workspace workspace, A
   };
   *bytes = 0;
   if (args.LimitsSegments()) {
+    if (looks) {
+      CORANK_RETURN_IF_CUDA_ERROR(add(arrays->left, [&](Workspace& sizing) {
+        return WriteFirstOfSegments(args, nullptr, nullptr, sizing, nullptr, nullptr);
+      }));
+    }
     return add(arrays->left, [&](Workspace& sizing) { return SortLimitedSegments(args, nullptr, sizing, nullptr); });
   }
   CORANK_RETURN_IF_CUDA_ERROR(
@@ -77,6 +83,21 @@ cudaError_t CarveArrays(const SortArgs& args, bool looks, Workspace workspace, A
   return CarveFirstKeys(args, workspace, &arrays->first, bytes);
 }
 
+bool Looks(const SortArgs& args, int64_t look_count) {
+  return LooksAtData(args, look_count) || SelectsInSegments(args, look_count);
+}
+
+cudaError_t SortFirstOfSegments(const SortArgs& args, Workspace workspace, cudaStream_t stream,
+                                StatisticsLetter* h_letter, int64_t* d_results) {
+  if (h_letter != nullptr) {
+    Workspace left = workspace;
+    bool found = false;
+    CORANK_RETURN_IF_CUDA_ERROR(WriteFirstOfSegments(args, d_results, h_letter, left, stream, &found));
+    if (found) return cudaSuccess;
+  }
+  return SortLimitedSegments(args, d_results, workspace, stream);
+}
+
 /// Whether the device counts digits while the host waits for the sample of the keys.
 bool CountsDigitsEarly(const SortArgs& args) {
   return TakenAlgorithm(args) == SortAlgorithm::kRadix && args.count <= kAutoEarlyHistogramCount &&
@@ -90,7 +111,7 @@ int64_t SortWorkspaceBytes(const SortArgs& asked, int64_t look_count) {
   Arrays arrays;
   int64_t bytes = 0;
   // Sort will meet and return an error of the device.
-  static_cast<void>(CarveArrays(args, LooksAtData(args, look_count), Workspace(), &arrays, &bytes));
+  static_cast<void>(CarveArrays(args, Looks(args, look_count), Workspace(), &arrays, &bytes));
   return bytes;
 }
 
@@ -102,15 +123,17 @@ cudaError_t Sort(const SortArgs& asked, void* d_workspace, int64_t workspace_byt
   h_report->results = args.LimitsSegments() ? -1 : args.ResultCount();
   Arrays arrays;
   int64_t bytes = 0;
-  const bool looks = LooksAtData(args, look_count);
+  const bool looks = Looks(args, look_count);
   CORANK_RETURN_IF_CUDA_ERROR(CarveArrays(args, looks, Workspace(d_workspace), &arrays, &bytes));
   if (workspace_bytes < bytes) return cudaErrorInvalidValue;
-  if (args.LimitsSegments()) return SortLimitedSegments(args, d_results, arrays.left, stream);
+  auto* const letter = static_cast<StatisticsLetter*>(h_letter);
+  if (args.LimitsSegments()) {
+    return SortFirstOfSegments(args, arrays.left, stream, looks ? letter : nullptr, d_results);
+  }
   if (d_results != nullptr) CORANK_RETURN_IF_CUDA_ERROR(WriteNumber(nullptr, args.ResultCount(), d_results, stream));
   Structure structure;
   RadixPart part = RadixPart::kAll;
-  if (h_letter != nullptr && looks) {
-    auto* const letter = static_cast<StatisticsLetter*>(h_letter);
+  if (letter != nullptr && looks) {
     if (arrays.first.plan.capacity > 0) {
       SortAlgorithm taken;
       CORANK_RETURN_IF_CUDA_ERROR(WriteFirstKeys(args, arrays.first, letter, stream, &taken));

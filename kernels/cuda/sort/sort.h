@@ -28,10 +28,11 @@ inline int64_t SortWorkspaceBytes(const SortArgs& args) { return SortWorkspaceBy
 inline constexpr int64_t kSortLetterBytes = 1024;
 
 /// Enqueues the sort on `stream` of the current device. Never allocates. Waits only if AUTO looks at the data: for
-/// look_count keys or more, at most one segment, and an h_letter that is not null. It then waits for earlier work of
-/// `stream`, and for one to five kernels of its own, so that keys which are sorted, reversed, in few runs, or have few
-/// distinct values or varying bits take a fraction of a sort, and so does a limit of 1/64 of the keys or less
-/// (first_keys.h), for which it waits once.
+/// look_count keys or more, an h_letter that is not null, and at most one segment or a small limit of long ones
+/// (SelectsInSegments in selection_rules.h). It then waits for earlier work of `stream`, and for one to five kernels of
+/// its own, so that keys which are sorted, reversed, in few runs, or have few distinct values or varying bits take a
+/// fraction of a sort, and so do the first 1/64 of the keys (first_keys.h) and those of segments (segment_first.h), for
+/// which it mostly waits once.
 ///
 /// d_workspace is 256-byte aligned, has workspace_bytes >= SortWorkspaceBytes(args, look_count) bytes, and stays
 /// reserved until the work is done. h_letter: null, or kSortLetterBytes of pinned host memory, 8-byte aligned, reserved

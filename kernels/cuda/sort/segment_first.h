@@ -1,0 +1,23 @@
+// The first keys of each of a few long segments, found without a sort of all keys.
+#ifndef CORANK_KERNELS_CUDA_SORT_SEGMENT_FIRST_H_
+#define CORANK_KERNELS_CUDA_SORT_SEGMENT_FIRST_H_
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "kernels/common/operators.h"
+#include "kernels/cuda/common/workspace.h"
+#include "kernels/cuda/sort/key_statistics.h"
+
+namespace corank::cuda {
+
+/// SortLimitedSegments for arguments of which SelectsInSegments (selection_rules.h) holds. Waits until it is known
+/// whether each segment had enough selected keys, and not too many. *found: if not, the outputs are undefined. Carves
+/// its workspace; does no more if it only sizes. See segment_first.cu.
+cudaError_t WriteFirstOfSegments(const SortArgs& args, int64_t* d_results, StatisticsLetter* h_letter,
+                                 Workspace& workspace, cudaStream_t stream, bool* found);
+
+}  // namespace corank::cuda
+
+#endif  // CORANK_KERNELS_CUDA_SORT_SEGMENT_FIRST_H_
