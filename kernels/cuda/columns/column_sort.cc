@@ -219,10 +219,12 @@ cudaError_t SortColumns(const ColumnSortArgs& args, void* d_workspace, int64_t w
   *h_report = OperatorReport();
   Workspace sizing;
   CORANK_RETURN_IF_CUDA_ERROR(Run(args, sizing, h_report, stream, nullptr));
-  h_report->results = args.LimitsSegments() ? -1 : args.ResultCount();
   if (workspace_bytes < sizing.bytes()) return cudaErrorInvalidValue;
   Workspace workspace(d_workspace);
-  return Run(args, workspace, h_report, stream, d_results);
+  CORANK_RETURN_IF_CUDA_ERROR(Run(args, workspace, h_report, stream, d_results));
+  // The sort of the codes, which are of all rows, has written it too.
+  h_report->results = args.LimitsSegments() ? -1 : args.ResultCount();
+  return cudaSuccess;
 }
 
 }  // namespace corank::cuda
