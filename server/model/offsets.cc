@@ -1,6 +1,9 @@
 #include "server/model/offsets.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "kernels/common/operators.h"
 #include "server/base/errors.h"
 
 namespace corank {
@@ -23,6 +26,18 @@ absl::Status CheckRisingOffsets(const Int64View& offsets, absl::string_view fiel
                                                  ", not ", offsets[last]));
   }
   return absl::OkStatus();
+}
+
+int64_t LimitedCount(int64_t count, int64_t limit, const std::optional<Operand>& segment_offsets) {
+  if (limit < 0 || limit >= count) return count;
+  if (!segment_offsets) return limit;
+  if (segment_offsets->is_pending) {
+    return segment_offsets->has_count ? MostLimited(count, limit, segment_offsets->count - 1) : count;
+  }
+  const Int64View offsets(*segment_offsets);
+  int64_t limited = 0;
+  for (int64_t i = 1; i < offsets.size(); ++i) limited += std::min(limit, offsets[i] - offsets[i - 1]);
+  return limited;
 }
 
 }  // namespace corank

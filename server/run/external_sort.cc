@@ -23,9 +23,10 @@ bool IsStreamed(const Operand& array) { return array.stream_input >= 0 || array.
 bool TakesStreams(const SortOperation::Spec& sort) {
   if (sort.values && !IsStreamed(*sort.values)) return false;
   const int32_t value_bytes = RunSorter::ShapeOf(sort).value_bytes;
-  return (!sort.want_keys || TakesStreamedRows(sort.keys_target, sort.keys.element_bytes, sort.limit)) &&
+  const int64_t most = sort.limit >= 0 && sort.segment_offsets ? sort.result_count() : sort.limit;
+  return (!sort.want_keys || TakesStreamedRows(sort.keys_target, sort.keys.element_bytes, most)) &&
          (value_bytes == 0 ||
-          TakesStreamedRows(sort.values ? sort.values_target : sort.indices_target, value_bytes, sort.limit));
+          TakesStreamedRows(sort.values ? sort.values_target : sort.indices_target, value_bytes, most));
 }
 
 // Tiles of segments leave before later ones are read. So a result may lie exactly where its own input is, or apart from
@@ -62,7 +63,7 @@ class SortWork final : public ExternalWork {
   bool is_streamed() const override { return sort_.keys.stream_input >= 0; }
   // Only the offsets tell where segments end, and they may be the last array to arrive.
   bool needs_whole_arrays() const override { return sort_.segment_offsets.has_value(); }
-  bool keeps_first_rows() const override { return sort_.limit >= 0; }
+  bool keeps_first_rows() const override { return sort_.limit >= 0 && !sort_.segment_offsets; }
   // A plain sort of all rows needs no less memory as a whole.
   bool may_fit_whole() const override { return sort_.limit >= 0 || sort_.want_indices || prefers_whole(); }
   // One launch sorts all segments.

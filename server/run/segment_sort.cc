@@ -76,6 +76,7 @@ int64_t SegmentSorter::DeviceBytes(const SortOperation::Spec& sort, int64_t piec
   args.value_bytes = shape.value_bytes;
   args.segment_offsets = &offset;
   args.segment_count = most.segments;
+  args.limit = sort.limit;
   const int64_t tile = 2 * most.rows * shape.row_bytes() + (most.segments + 1) * kOffsetBytes;
   const int64_t tiles = kSegmentStreams * (tile + engine.WorkspaceBytes(args));
   const SortOperation::Spec longest = Longest(sort);
@@ -119,7 +120,12 @@ absl::Status SegmentSorter::SortTile(int64_t first, const std::vector<int64_t>& 
                                      RowSink& sink) {
   CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
   const int64_t rows = offsets.back();
-  CORANK_ASSIGN_OR_RETURN(const RowSink::Tile tile, sink.Take(rows, &turns));
+  int64_t results = rows;
+  if (sort_.limit >= 0) {
+    results = 0;
+    for (size_t i = 1; i < offsets.size(); ++i) results += std::min(sort_.limit, offsets[i] - offsets[i - 1]);
+  }
+  CORANK_ASSIGN_OR_RETURN(const RowSink::Tile tile, sink.Take(results, &turns));
   CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
   const auto report = std::make_shared<OperatorReport>();
   turns.WhenDone([this, &sink, tile, report] {
@@ -131,6 +137,7 @@ absl::Status SegmentSorter::SortTile(int64_t first, const std::vector<int64_t>& 
   args.count = rows;
   args.value_bytes = shape_.value_bytes;
   args.segment_count = static_cast<int64_t>(offsets.size()) - 1;
+  args.limit = sort_.limit;
   const int64_t offset_bytes = static_cast<int64_t>(offsets.size()) * kOffsetBytes;
   CORANK_ASSIGN_OR_RETURN(void* const h_offsets, stream->AllocateHost(offset_bytes));
   CORANK_ASSIGN_OR_RETURN(void* const d_offsets, stream->AllocateDevice(offset_bytes));
@@ -155,8 +162,12 @@ absl::Status SegmentSorter::SortTile(int64_t first, const std::vector<int64_t>& 
   if (sort_.want_indices) CORANK_RETURN_IF_ERROR(stream->Iota(values, shape_.value_bytes, first, rows));
   CORANK_RETURN_IF_ERROR(stream->Sort(args, report.get()));
   CORANK_RETURN_IF_ERROR(stream->EndKernels());
-  if (tile.keys != nullptr) CORANK_RETURN_IF_ERROR(stream->CopyToHost(tile.keys, args.keys_out, key_bytes));
-  if (tile.values != nullptr) CORANK_RETURN_IF_ERROR(stream->CopyToHost(tile.values, args.values_out, value_bytes));
+  if (tile.keys != nullptr) {
+    CORANK_RETURN_IF_ERROR(stream->CopyToHost(tile.keys, args.keys_out, results * shape_.key_bytes));
+  }
+  if (tile.values != nullptr) {
+    CORANK_RETURN_IF_ERROR(stream->CopyToHost(tile.values, args.values_out, results * shape_.value_bytes));
+  }
   return absl::OkStatus();
 }
 
@@ -173,7 +184,7 @@ absl::Status SegmentSorter::SortSegment(int64_t begin, int64_t end, RowSink& sin
   Note(sorter.algorithm());
   if (runs.size() > 1) runs_ += static_cast<int64_t>(runs.size());
   CORANK_RETURN_IF_ERROR(ReduceRuns(*lane_, shape_, *memory_, arrays[0].field, runs, stats_));
-  return MergeInTiles(*lane_, shape_, runs, sink, stats_);
+  return MergeFirstRows(*lane_, shape_, runs, part.result_count(), sink, stats_).status();
 }
 
 }  // namespace corank

@@ -192,6 +192,53 @@ TEST_F(OperatorsTest, SortsSegmentsForThemselves) {
   EXPECT_EQ(response.indices().inline_data(), Indices(expected));
 }
 
+TEST_F(OperatorsTest, TakesTheFirstOfEachSegment) {
+  const Bytes keys = MakeKeys(KeyType::kFloat32, Distribution::kUniform, 100, 8), values = MakeBytes(300, 9);
+  const std::vector<int64_t> offsets = {0, 0, 33, 34, 100};
+  for (const int64_t limit : {0, 1, 2, 33, 66, 100}) {
+    v1::SortRequest request;
+    *request.mutable_keys() = ToArray(KeyType::kFloat32, keys);
+    *request.mutable_values() = ToRecords(3, values);
+    *request.mutable_segment_offsets() = Int64s(offsets);
+    request.set_limit(limit);
+    const auto response = Get<v1::SortResponse>(request);
+    const std::vector<int64_t> expected =
+        FirstOfOrder(StableOrder(KeyType::kFloat32, Order::kAscending, keys, offsets), limit, offsets);
+    EXPECT_EQ(response.keys().count(), static_cast<int64_t>(expected.size())) << limit;
+    EXPECT_EQ(response.keys().inline_data(), Text(Gather(keys, 4, expected))) << limit;
+    EXPECT_EQ(response.values().inline_data(), Text(Gather(values, 3, expected))) << limit;
+  }
+}
+
+TEST_F(OperatorsTest, TakesTheFirstRowsOfEachSegment) {
+  const std::vector<std::string> strings = {"fig", "apple", "", "plum", "pear", "date", "fig"};
+  v1::SortRequest request;
+  std::string bytes;
+  std::vector<int64_t> offsets = {0};
+  for (const std::string& string : strings) {
+    bytes += string;
+    offsets.push_back(static_cast<int64_t>(bytes.size()));
+  }
+  v1::KeyColumn& column = *request.add_key_columns();
+  *column.mutable_data() = MakeArray(v1::ELEMENT_TYPE_UINT8, bytes.data(), static_cast<int64_t>(bytes.size()));
+  *column.mutable_offsets() = Int64s(offsets);
+  column.set_order(v1::SORT_ORDER_ASCENDING);
+  *column.mutable_validity() = MakeArray(v1::ELEMENT_TYPE_UINT8, "\x7b", 1);  // row 2 is null
+  *request.mutable_segment_offsets() = Int64s({0, 2, 2, 2, 7});
+  request.set_limit(2);
+  request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
+  auto response = Get<v1::SortResponse>(request);
+  EXPECT_EQ(response.indices().inline_data(), Indices({1, 0, 5, 6}));
+  EXPECT_EQ(response.key_columns(0).data().inline_data(), "applefigdatefig");
+  EXPECT_EQ(response.key_columns(0).data().count(), 15);
+  EXPECT_EQ(response.key_columns(0).offsets().inline_data(), Int64s({0, 5, 8, 12, 15}).inline_data());
+  EXPECT_EQ(response.key_columns(0).validity().inline_data(), "\x0f");
+  request.set_limit(5);
+  response = Get<v1::SortResponse>(request);
+  EXPECT_EQ(response.indices().inline_data(), Indices({1, 0, 5, 6, 4, 3, 2}));
+  EXPECT_EQ(response.key_columns(0).validity().inline_data(), "\x3f");
+}
+
 TEST_F(OperatorsTest, TakesTheAlgorithmThatWasAskedFor) {
   v1::SortRequest sort;
   *sort.mutable_keys() = ToArray(KeyType::kUint32, MakeKeys(KeyType::kUint32, Distribution::kUniform, 5000, 9));

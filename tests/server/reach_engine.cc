@@ -97,7 +97,7 @@ class ReachStream final : public ForwardingStream {
     return ForwardingStream::SortEach(sorts, reports);
   }
   absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) override {
-    const int64_t results = args.ResultCount();
+    const int64_t results = ResultsOf(args);
     for (int32_t i = 0; i < args.column_count; ++i) {
       const KeyColumn& column = args.columns[i];
       const bool is_strings = column.kind == ColumnKind::kStrings;
@@ -242,8 +242,17 @@ class ReachStream final : public ForwardingStream {
     }
     return absl::OkStatus();
   }
+  template <typename Args>
+  static int64_t ResultsOf(const Args& args) {
+    if (!args.LimitsSegments()) return args.ResultCount();
+    int64_t results = 0;
+    for (int64_t i = 0; i < args.segment_count; ++i) {
+      results += std::min(args.limit, args.segment_offsets[i + 1] - args.segment_offsets[i]);
+    }
+    return results;
+  }
   absl::Status CheckSort(const SortArgs& args) const {
-    const int64_t key_bytes = KeyBytes(args.key_type), results = args.ResultCount();
+    const int64_t key_bytes = KeyBytes(args.key_type), results = ResultsOf(args);
     const int64_t offsets = args.segment_offsets == nullptr ? 0 : 8 * (args.segment_count + 1);
     const int64_t index_bytes = args.count == 0 ? 0 : IndexBytes(args.count - 1);
     return Check("Sort", {{args.keys_in, args.count * key_bytes},

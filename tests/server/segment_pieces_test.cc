@@ -36,6 +36,7 @@ struct SegmentCase {
   Order order = Order::kAscending;
   std::vector<int64_t> offsets;
   int value_bytes = 0;
+  int64_t limit = -1;  // of each segment
   v1::SortOutput output = v1::SORT_OUTPUT_KEYS;
   Bytes keys = {}, values = {};         // input
   Bytes sorted = {}, sorted_more = {};  // expected: keys, and values or indices
@@ -49,7 +50,8 @@ struct SegmentCase {
 void Fill(SegmentCase& test) {
   test.keys = MakeKeys(test.type, Distribution::kSpecialFloats, test.count(), 7);
   test.values = MakeBytes(test.count() * test.value_bytes, 8);
-  const std::vector<int64_t> order = StableOrder(test.type, test.order, test.keys, test.offsets);
+  const std::vector<int64_t> order =
+      FirstOfOrder(StableOrder(test.type, test.order, test.keys, test.offsets), test.limit, test.offsets);
   test.sorted = Gather(test.keys, KeyBytes(test.type), order);
   test.sorted_more = test.wants_indices() ? IndexArray(order, 4) : Gather(test.values, test.value_bytes, order);
 }
@@ -58,6 +60,7 @@ v1::SortRequest RequestOf(const SegmentCase& test) {
   v1::SortRequest request;
   request.set_output(test.output);
   request.set_order(test.order == Order::kAscending ? v1::SORT_ORDER_ASCENDING : v1::SORT_ORDER_DESCENDING);
+  if (test.limit >= 0) request.set_limit(test.limit);
   return request;
 }
 
@@ -116,7 +119,7 @@ class SegmentPiecesTest : public ::testing::TestWithParam<int64_t> {
     };
     if (test.wants_keys()) {
       EXPECT_TRUE(holds(test.sorted, in_place ? 0 : kKeysOut)) << "keys";
-      EXPECT_EQ(response.keys().count(), test.count());
+      EXPECT_EQ(response.keys().count(), static_cast<int64_t>(test.sorted.size()) / KeyBytes(test.type));
     }
     if (test.has_more()) {
       EXPECT_TRUE(holds(test.sorted_more, in_place && test.value_bytes > 0 ? kMore : kMoreOut)) << "values or indices";
@@ -186,9 +189,17 @@ class SegmentPiecesTest : public ::testing::TestWithParam<int64_t> {
     EXPECT_TRUE(Eventually([this] { return server_.server().run_buffers().bytes_in_use() == 0; }));
   }
 
-  void CheckAll(SegmentCase test) {
+  void CheckAll(SegmentCase test, const std::vector<int64_t>& limits = {-1}) {
+    for (const int64_t limit : limits) {
+      test.limit = limit;
+      CheckOne(test);
+    }
+  }
+
+  void CheckOne(SegmentCase test) {
     SCOPED_TRACE(::testing::Message() << KeyTypeName(test.type) << " values=" << test.value_bytes
-                                      << " output=" << test.output << " segments=" << test.offsets.size() - 1);
+                                      << " output=" << test.output << " segments=" << test.offsets.size() - 1
+                                      << " limit=" << test.limit);
     Fill(test);
     CheckShared(test);
     CheckStreamed(test, {});
@@ -224,7 +235,8 @@ TEST_P(SegmentPiecesTest, EveryOutputInEveryStream) {
     test.output = output;
     test.value_bytes = value_bytes;
     test.offsets = MixedOffsets(200, {5000, 12'000});
-    CheckAll(test);
+    CheckAll(test, {-1, 1, 100, 6000});
+    test.limit = 50;
     Fill(test);
     CheckStreamed(test, {/*announced=*/true, /*streams_offsets=*/false});
     CheckStreamed(test, {/*announced=*/true, /*streams_offsets=*/true, /*offsets_last=*/true});
@@ -243,7 +255,7 @@ TEST_P(SegmentPiecesTest, SegmentsAsLongAsATile) {
     lengths.push_back(20'000);  // enough for any work in pieces
     SegmentCase test;
     test.offsets = OffsetsOf(lengths);
-    CheckAll(test);
+    CheckAll(test, {-1, 1, tile - 1, tile, tile + 1});
   }
 }
 
@@ -261,15 +273,17 @@ TEST_P(SegmentPiecesTest, OneSegmentIsTheWholeArray) {
   SegmentCase test;
   test.offsets = {0, 0, 100'000, 100'000};
   test.output = v1::SORT_OUTPUT_KEYS_AND_INDICES;
-  CheckAll(test);
+  CheckAll(test, {-1, 70'000});
 }
 
 TEST_P(SegmentPiecesTest, ResultsMayReplaceTheirInputs) {
   SegmentCase test;
   test.value_bytes = 8;
   test.offsets = MixedOffsets(200, {5000});
-  Fill(test);
-  CheckShared(test, /*in_place=*/true);
+  for (test.limit = -1; test.limit < 300; test.limit += 100) {
+    Fill(test);
+    CheckShared(test, /*in_place=*/true);
+  }
 }
 
 // A tile would overwrite keys that have not been read.

@@ -81,15 +81,17 @@ Case FirstOfSort() {
   return one;
 }
 
-Case SortOfSegments() {
-  Case one{"sort of segments"};
+Case SortOfSegments(int64_t limit) {
+  Case one{"sort of segments, limit " + std::to_string(limit)};
   const Bytes keys = KeysOf(200, 4), values = MakeBytes(200, 5);
   const std::vector<int64_t> offsets = {0, 50, 50, 199, 200};
-  const std::vector<int64_t> order = StableOrder(KeyType::kInt32, Order::kAscending, keys, offsets);
+  const std::vector<int64_t> order =
+      FirstOfOrder(StableOrder(KeyType::kInt32, Order::kAscending, keys, offsets), limit, offsets);
   v1::SortRequest& request = *one.operation.mutable_sort();
   *request.mutable_keys() = Int32Array(keys);
   *request.mutable_values() = ArrayOf(v1::ELEMENT_TYPE_UINT8, values);
   *request.mutable_segment_offsets() = Int64s(offsets);
+  if (limit >= 0) request.set_limit(limit);
   v1::SortResponse& response = *one.expected.mutable_sort();
   *response.mutable_keys() = Int32Array(Gather(keys, 4, order));
   *response.mutable_values() = ArrayOf(v1::ELEMENT_TYPE_UINT8, Gather(values, 1, order));
@@ -357,7 +359,8 @@ Case SetsCase() {
 std::vector<Case> Cases() {
   return {SortOfValues(),
           FirstOfSort(),
-          SortOfSegments(),
+          SortOfSegments(-1),
+          SortOfSegments(20),
           SortOfColumns(-1),
           SortOfColumns(3),
           MergeOfValues(),

@@ -116,6 +116,8 @@ TEST_F(StreamOperatorsTest, SortsWithIndicesLimitsAndSegments) {
   request.clear_limit();
   *request.mutable_segment_offsets() = Int64s({0, 5, 5, 12000, 20000});
   ExpectSameAny(request);
+  request.set_limit(700);
+  ExpectSameAny(request);
 }
 
 TEST_F(StreamOperatorsTest, MergesManyInputsWithValues) {

@@ -811,9 +811,9 @@ type KeyColumn struct {
 	Offsets *Array `protobuf:"bytes,2,opt,name=offsets,proto3,oneof" json:"offsets,omitempty"`
 	// The direction in this column. Default: ascending. In descending order, longer strings come before their prefix.
 	Order SortOrder `protobuf:"varint,3,opt,name=order,proto3,enum=corank.v1.SortOrder" json:"order,omitempty"`
-	// The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`. With a `limit`
-	// below the number of rows, they need the smaller of that size and `limit` times the longest string. The server
-	// checks the room before it knows the result. If `offsets` is a stream, it checks for all bytes of `data` first.
+	// The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`. With a `limit`,
+	// they need the smaller of that size and the number of results times the longest string. The server checks the room
+	// before it knows the result. If `offsets` is a stream, it checks for all bytes of `data` first.
 	DataDestination *Destination `protobuf:"bytes,4,opt,name=data_destination,json=dataDestination,proto3" json:"data_destination,omitempty"`
 	// The destination of the offsets of the sorted strings. Default: inline.
 	OffsetsDestination *Destination `protobuf:"bytes,5,opt,name=offsets_destination,json=offsetsDestination,proto3" json:"offsets_destination,omitempty"`
@@ -1007,11 +1007,11 @@ type SortRequest struct {
 	// The results to return. Default: the keys.
 	Output SortOutput `protobuf:"varint,5,opt,name=output,proto3,enum=corank.v1.SortOutput" json:"output,omitempty"`
 	// Sorts each segment of the keys or rows by itself: segment s is [offsets[s], offsets[s+1]). INT64, one more than
-	// there are segments. The first offset is 0, the last one is the number of keys or rows, and offsets never decrease.
-	// Not allowed with `limit`, with an output of ranks, or with `run_offsets`, which are of tables sorted already.
+	// there are segments; from 0 to the number of keys or rows, never decreasing. Not allowed with an output of ranks.
 	SegmentOffsets *Array `protobuf:"bytes,6,opt,name=segment_offsets,json=segmentOffsets,proto3,oneof" json:"segment_offsets,omitempty"`
-	// Returns only the first `limit` elements of the sorted order, 0 or more. A limit above the number of keys returns
-	// all. Not allowed with `segment_offsets`. KeyColumn.data_destination says how much room strings need.
+	// Returns only the first `limit` elements of the sorted order, 0 or more; all, if there are no more. With segments:
+	// the first min(limit, length) of each, one segment behind the other. While `segment_offsets` is a stream,
+	// destinations need room for `limit` of each segment. KeyColumn.data_destination says how much room strings need.
 	Limit *int64 `protobuf:"varint,7,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
 	// The destination of the sorted `keys`. Default: inline. Not allowed with `key_columns`, which have their own.
 	KeysDestination *Destination `protobuf:"bytes,8,opt,name=keys_destination,json=keysDestination,proto3" json:"keys_destination,omitempty"`
@@ -1028,8 +1028,8 @@ type SortRequest struct {
 	RanksDestination *Destination `protobuf:"bytes,13,opt,name=ranks_destination,json=ranksDestination,proto3" json:"ranks_destination,omitempty"`
 	// Merges tables: rows are 1 to 1024 sorted runs, one after the other, and run r is rows [offsets[r], offsets[r+1]).
 	// INT64, one more than there are runs. The first offset is 0, the last one is the number of rows, and offsets never
-	// decrease. The result is that of a sort without runs. Needs `key_columns`, whose order the runs have, and AUTO.
-	// A run that is out of order is INVALID_ARGUMENT. Merge takes sorted `keys`.
+	// decrease. The result is that of a sort without runs. Needs `key_columns`, whose order the runs have, AUTO, and no
+	// segments. A run that is out of order is INVALID_ARGUMENT. Merge takes sorted `keys`.
 	RunOffsets    *Array `protobuf:"bytes,14,opt,name=run_offsets,json=runOffsets,proto3,oneof" json:"run_offsets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

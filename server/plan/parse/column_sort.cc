@@ -123,7 +123,7 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
   if (!IsInline(request.keys_destination())) {
     return InvalidField("keys_destination", "cannot be combined with key_columns, which have their own");
   }
-  const int64_t rows = spec.limit >= 0 && spec.limit < spec.rows() ? spec.limit : spec.rows();
+  const int64_t rows = spec.result_count();
   int64_t inline_bytes = 0;
   for (int i = 0; i < request.key_columns_size(); ++i) {
     CORANK_RETURN_IF_ERROR(PlaceColumn(request.key_columns(i), absl::StrCat(kColumns, "[", i, "]"), spec.want_columns,

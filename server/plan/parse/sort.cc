@@ -48,7 +48,6 @@ absl::StatusOr<std::optional<Operand>> CheckSegments(const v1::SortRequest& requ
   if (!offsets.is_pending) {
     CORANK_RETURN_IF_ERROR(CheckRisingOffsets(Int64View(offsets), kOffsets.name, count, "segments", elements));
   }
-  if (request.has_limit()) return InvalidField("limit", "cannot be combined with segments");
   return offsets;
 }
 
@@ -77,7 +76,6 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& reque
   if (spec.values) CORANK_RETURN_IF_ERROR(CheckSameCount(*spec.values, {"values"}, spec.keys, kKeys));
   CORANK_ASSIGN_OR_RETURN(spec.segment_offsets, CheckSegments(request, KnownCount(spec.keys), "keys", places));
   CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
-  const int64_t count = spec.limit >= 0 && spec.limit < spec.keys.count ? spec.limit : spec.keys.count;
   std::shared_ptr<ResultTarget> no_ranks;
   const int64_t key_bytes = spec.want_keys ? spec.keys.element_bytes : 0;
   const int64_t index_bytes = spec.want_indices ? IndexBytes(spec.keys.count - 1) : 0;
@@ -86,7 +84,7 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& reque
                     {&request.values_destination(), {"values_destination"}, BytesOf(spec.values), &spec.values_target},
                     {&request.indices_destination(), {"indices_destination"}, index_bytes, &spec.indices_target},
                     {&request.ranks_destination(), {"ranks_destination"}, 0, &no_ranks}},
-                   count, limits, places, kKeys));
+                   spec.result_count(), limits, places, kKeys));
   return std::make_unique<SortOperation>(std::move(spec));
 }
 

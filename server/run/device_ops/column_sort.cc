@@ -28,7 +28,7 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
     // While nobody knows how many, one takes as much memory as others.
     args_.segment_count = spec_.segment_offsets->has_count ? spec_.segment_offsets->count - 1 : 1;
   }
-  const int64_t count = args_.ResultCount();
+  const int64_t count = spec_.result_count();
   for (size_t i = 0; i < columns_.size(); ++i) {
     const Column& from = spec_.columns[i];
     KeyColumn& column = columns_[i];

@@ -26,7 +26,7 @@ SortOperation::SortOperation(Spec spec) : spec_(std::move(spec)) {
   AddInput(keys, &args_.keys_in);
   AddInput(spec_.values, &args_.values_in);
   AddInput(spec_.segment_offsets, &args_.segment_offsets);
-  const int64_t count = args_.ResultCount();
+  const int64_t count = spec_.result_count();
   if (spec_.want_keys)
     AddResult({ResultRole::kKeys, keys.type, keys.element_bytes, count, spec_.keys_target}, &args_.keys_out);
   if (spec_.values) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "server/model/offsets.h"
 #include "server/model/operand.h"
 #include "server/run/operation.h"
 
@@ -21,11 +22,13 @@ class SortOperation final : public PhasedOperation {
     SortAlgorithm algorithm = SortAlgorithm::kAuto;
     bool want_keys = true;
     bool want_indices = false;
-    int64_t limit = -1;  // -1: all
+    int64_t limit = -1;  // of all, or of each segment; -1: all
     /// Of a part of a larger array: the index of its first key, and the width of indices. 0: its number of keys tells.
     int64_t first_index = 0;
     int32_t index_bytes = 0;
     std::shared_ptr<ResultTarget> keys_target = nullptr, values_target = nullptr, indices_target = nullptr;
+
+    int64_t result_count() const { return LimitedCount(keys.count, limit, segment_offsets); }
   };
   explicit SortOperation(Spec spec);
   const Spec& spec() const { return spec_; }

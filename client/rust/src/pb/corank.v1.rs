@@ -301,9 +301,9 @@ pub struct KeyColumn {
     /// The direction in this column. Default: ascending. In descending order, longer strings come before their prefix.
     #[prost(enumeration = "SortOrder", tag = "3")]
     pub order: i32,
-    /// The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`. With a `limit`
-    /// below the number of rows, they need the smaller of that size and `limit` times the longest string. The server
-    /// checks the room before it knows the result. If `offsets` is a stream, it checks for all bytes of `data` first.
+    /// The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`. With a `limit`,
+    /// they need the smaller of that size and the number of results times the longest string. The server checks the room
+    /// before it knows the result. If `offsets` is a stream, it checks for all bytes of `data` first.
     #[prost(message, optional, tag = "4")]
     pub data_destination: ::core::option::Option<Destination>,
     /// The destination of the offsets of the sorted strings. Default: inline.
@@ -361,12 +361,12 @@ pub struct SortRequest {
     #[prost(enumeration = "SortOutput", tag = "5")]
     pub output: i32,
     /// Sorts each segment of the keys or rows by itself: segment s is \[offsets\[s\], offsets\[s+1\]). INT64, one more than
-    /// there are segments. The first offset is 0, the last one is the number of keys or rows, and offsets never decrease.
-    /// Not allowed with `limit`, with an output of ranks, or with `run_offsets`, which are of tables sorted already.
+    /// there are segments; from 0 to the number of keys or rows, never decreasing. Not allowed with an output of ranks.
     #[prost(message, optional, tag = "6")]
     pub segment_offsets: ::core::option::Option<Array>,
-    /// Returns only the first `limit` elements of the sorted order, 0 or more. A limit above the number of keys returns
-    /// all. Not allowed with `segment_offsets`. KeyColumn.data_destination says how much room strings need.
+    /// Returns only the first `limit` elements of the sorted order, 0 or more; all, if there are no more. With segments:
+    /// the first min(limit, length) of each, one segment behind the other. While `segment_offsets` is a stream,
+    /// destinations need room for `limit` of each segment. KeyColumn.data_destination says how much room strings need.
     #[prost(int64, optional, tag = "7")]
     pub limit: ::core::option::Option<i64>,
     /// The destination of the sorted `keys`. Default: inline. Not allowed with `key_columns`, which have their own.
@@ -390,8 +390,8 @@ pub struct SortRequest {
     pub ranks_destination: ::core::option::Option<Destination>,
     /// Merges tables: rows are 1 to 1024 sorted runs, one after the other, and run r is rows \[offsets\[r\], offsets\[r+1\]).
     /// INT64, one more than there are runs. The first offset is 0, the last one is the number of rows, and offsets never
-    /// decrease. The result is that of a sort without runs. Needs `key_columns`, whose order the runs have, and AUTO.
-    /// A run that is out of order is INVALID_ARGUMENT. Merge takes sorted `keys`.
+    /// decrease. The result is that of a sort without runs. Needs `key_columns`, whose order the runs have, AUTO, and no
+    /// segments. A run that is out of order is INVALID_ARGUMENT. Merge takes sorted `keys`.
     #[prost(message, optional, tag = "14")]
     pub run_offsets: ::core::option::Option<Array>,
 }

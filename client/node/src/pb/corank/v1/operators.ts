@@ -235,9 +235,9 @@ export interface KeyColumn {
   /** The direction in this column. Default: ascending. In descending order, longer strings come before their prefix. */
   order: SortOrder;
   /**
-   * The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`. With a `limit`
-   * below the number of rows, they need the smaller of that size and `limit` times the longest string. The server
-   * checks the room before it knows the result. If `offsets` is a stream, it checks for all bytes of `data` first.
+   * The destination of the sorted data. Default: inline. Strings need room for all bytes of `data`. With a `limit`,
+   * they need the smaller of that size and the number of results times the longest string. The server checks the room
+   * before it knows the result. If `offsets` is a stream, it checks for all bytes of `data` first.
    */
   dataDestination:
     | Destination
@@ -309,15 +309,15 @@ export interface SortRequest {
   output: SortOutput;
   /**
    * Sorts each segment of the keys or rows by itself: segment s is [offsets[s], offsets[s+1]). INT64, one more than
-   * there are segments. The first offset is 0, the last one is the number of keys or rows, and offsets never decrease.
-   * Not allowed with `limit`, with an output of ranks, or with `run_offsets`, which are of tables sorted already.
+   * there are segments; from 0 to the number of keys or rows, never decreasing. Not allowed with an output of ranks.
    */
   segmentOffsets?:
     | Array
     | undefined;
   /**
-   * Returns only the first `limit` elements of the sorted order, 0 or more. A limit above the number of keys returns
-   * all. Not allowed with `segment_offsets`. KeyColumn.data_destination says how much room strings need.
+   * Returns only the first `limit` elements of the sorted order, 0 or more; all, if there are no more. With segments:
+   * the first min(limit, length) of each, one segment behind the other. While `segment_offsets` is a stream,
+   * destinations need room for `limit` of each segment. KeyColumn.data_destination says how much room strings need.
    */
   limit?:
     | number
@@ -350,8 +350,8 @@ export interface SortRequest {
   /**
    * Merges tables: rows are 1 to 1024 sorted runs, one after the other, and run r is rows [offsets[r], offsets[r+1]).
    * INT64, one more than there are runs. The first offset is 0, the last one is the number of rows, and offsets never
-   * decrease. The result is that of a sort without runs. Needs `key_columns`, whose order the runs have, and AUTO.
-   * A run that is out of order is INVALID_ARGUMENT. Merge takes sorted `keys`.
+   * decrease. The result is that of a sort without runs. Needs `key_columns`, whose order the runs have, AUTO, and no
+   * segments. A run that is out of order is INVALID_ARGUMENT. Merge takes sorted `keys`.
    */
   runOffsets?: Array | undefined;
 }
