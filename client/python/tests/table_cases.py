@@ -12,7 +12,7 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 pc = pytest.importorskip("pyarrow.compute")
 
-from corank._arrow_rows import take_column  # noqa: E402
+from corank._arrow_rows import indices_of, take_column  # noqa: E402
 
 TYPES = [
     pa.bool_(),
@@ -140,7 +140,7 @@ def with_nulls(rng: np.random.Generator, array: Any, nulls: bool) -> Any:
     """The array; or with a fifth of its elements null."""
     if not nulls:
         return array
-    return take_column(array, np.where(rng.random(len(array)) < 0.2, -1, np.arange(len(array))), holes=True)
+    return take_column(array, indices_of(np.where(rng.random(len(array)) < 0.2, -1, np.arange(len(array)))))
 
 
 def tables(rng: np.random.Generator, count: int, types: Any = TYPES) -> tuple[Any, list[str], list[bool]]:

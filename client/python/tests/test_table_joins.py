@@ -187,6 +187,26 @@ def test_keys_that_fill_64_bits_leave_room_for_nulls(any_client: corank.Client) 
     assert left["r"].to_pylist() == [None, None, None, 1, 2, 3]
 
 
+def test_as_many_rows_as_a_side_has_need_not_be_its_rows(any_client: corank.Client) -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    left = {"k": [5, 6, 7, 8], "w": ["a", "b", None, "d"]}
+    for other, kept in (([8, 6, 5, 7], [0, 1, 2, 3]), ([5, 5, 6, 8], [0, 0, 1, 3]), ([5, 6, 6, 7], [0, 1, 1, 2])):
+        for make in (pa.table, pandas.DataFrame, polars.DataFrame):
+            table: Any = make({**left, "l": range(4)})
+            found: Any = any_client.join_by(table, make({"k": other}), "k")
+            assert list(map(int, found["l"].to_numpy())) == kept, (make, other)
+
+
+def test_a_join_of_all_rows_shares_no_memory_with_a_frame_of_pandas(any_client: corank.Client) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"k": [1, 2], "f": [0.5, 1.5], "s": pandas.array([1, 2], dtype="Int64")}, index=[7, 8])
+    found = any_client.join_by(frame, pandas.DataFrame({"k": [2, 1], "r": [3, 4]}), "k")
+    assert found.index.tolist() == [0, 1]
+    for name in ("k", "f", "s"):
+        found.loc[0, name] = 9
+    assert frame.values.tolist() == [[1, 0.5, 1], [2, 1.5, 2]]
+
+
 def test_a_join_may_have_at_most_so_many_rows(any_client: corank.Client) -> None:
     tables = [pa.table({"k": [1] * 10, name: range(10)}) for name in "lr"]
 

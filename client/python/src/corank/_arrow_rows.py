@@ -93,9 +93,13 @@ def _without_null_values(array: Any) -> Any:
     return pa.DictionaryArray.from_arrays(moved.take(array.indices), values.drop_null(), ordered=type_.ordered)
 
 
-def take_column(column: Any, rows: NDArray[Any], holes: bool = False) -> Any:
-    """These elements of an array or a chunked array, whose dictionaries become one; with `holes`, row -1 is null."""
-    indices = pa.array(rows, mask=rows < 0) if holes else pa.array(rows)
+def indices_of(rows: NDArray[Any]) -> Any:
+    """Row numbers as an array of Arrow, null for -1."""
+    return pa.array(rows, mask=rows < 0) if rows.min(initial=0) < 0 else pa.array(rows)
+
+
+def take_column(column: Any, indices: Any) -> Any:
+    """These elements of an array or a chunked array, whose dictionaries become one."""
     stand_in = _stand_in(column, len(indices))
     if stand_in is not None:
         return _restored(decoded_runs(column).cast(stand_in).take(indices), column.type)
@@ -107,6 +111,7 @@ def take_rows(table: Any, rows: NDArray[Any]) -> Any:
     is_plain = all(_stand_in(column, rows.size) is None for column in table.columns)
     if is_plain and not any(pa.types.is_dictionary(type_) for type_ in table.schema.types):
         return table.take(pa.array(rows))
-    columns = [take_column(column, rows) for column in table.columns]
+    indices = pa.array(rows)
+    columns = [take_column(column, indices) for column in table.columns]
     fields = [field.with_type(column.type) for field, column in zip(table.schema, columns)]
     return type(table).from_arrays(columns, schema=pa.schema(fields, table.schema.metadata))

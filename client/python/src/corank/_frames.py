@@ -5,25 +5,42 @@ pandas and polars are not imported: a table of theirs says by its type what it i
 
 from __future__ import annotations
 
-import difflib
+import functools
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from corank._arrow_rows import decoded_runs, take_column, take_rows, with_one_dictionary
+from corank._arrow_rows import decoded_runs, indices_of, take_column, take_rows, unified, with_one_dictionary
+from corank._column_names import listed
 from corank._errors import InvalidArgument
 from corank._key_columns import Nan, Nulls, check_type, held_type
 
 Rows = NDArray[Any]
 """Row numbers, of any type of integers."""
 _ROWS_OF_ONE_THREAD = 1 << 17
+
+
+class Wanted(NamedTuple):
+    """Rows of some columns of a table."""
+
+    table: Any
+    names: Sequence[Any]
+    rows: Rows
+
+    @property
+    def are_all(self) -> bool:
+        """Whether these are all rows of the table, in their order."""
+        rows, last = self.rows, len(self.table) - 1
+        if rows.size != last + 1:
+            return False
+        return last < 0 or bool(rows[0] == 0 and rows[-1] == last and (rows[1:] > rows[:-1]).all())
 
 
 class Library(ABC):
@@ -57,8 +74,8 @@ class Library(ABC):
     def values(self, table: Any, name: Any) -> Any:
         """A column as an Arrow array."""
 
-    def key(self, table: Any, name: Any) -> Any:
-        """A column as an Arrow array that sorts as the library sorts the column."""
+    def key(self, table: Any, name: Any, by_value: bool = False) -> Any:
+        """A column as an Arrow array that sorts as the library sorts the column, or as its values do."""
         return self.values(table, name)
 
     def categories(self, table: Any, name: Any) -> list[Any] | None:
@@ -96,9 +113,13 @@ class Library(ABC):
     def concat(self, tables: Sequence[Any]) -> Any:
         """The rows of all tables, one after the other."""
 
-    @abstractmethod
     def pick(self, table: Any, name: Any, rows: Rows) -> Any:
         """These elements of a column; null for row -1."""
+        return self.picked([Wanted(table, [name], rows)])[0]
+
+    @abstractmethod
+    def picked(self, wanted: Sequence[Wanted]) -> list[Any]:
+        """What `pick` makes of all names, one after the other, by several threads if there are many rows."""
 
     @abstractmethod
     def append(self, first: Any, second: Any) -> Any:
@@ -120,7 +141,29 @@ class Library(ABC):
         """The table of these columns."""
 
 
-class _Arrow(Library):
+class _ByColumn(Library):
+    """A library that takes rows of a column in one thread."""
+
+    def picked(self, wanted: Sequence[Wanted]) -> list[Any]:
+        makers: list[Callable[[], Any]] = []
+        for each in wanted:
+            places = None if each.are_all else self._places(each.rows)
+            makers += [functools.partial(self._picked, each.table, name, places) for name in each.names]
+        if len(makers) < 2 or sum(each.rows.size * len(each.names) for each in wanted) < _ROWS_OF_ONE_THREAD:
+            return [make() for make in makers]
+        with ThreadPoolExecutor(min(len(makers), os.cpu_count() or 1)) as pool:
+            return list(pool.map(lambda make: make(), makers))
+
+    @abstractmethod
+    def _places(self, rows: Rows) -> Any:
+        """Row numbers as `_picked` takes them."""
+
+    @abstractmethod
+    def _picked(self, table: Any, name: Any, places: Any) -> Any:
+        """What `pick` makes of a column; without places, of all rows."""
+
+
+class _Arrow(_ByColumn):
     name = "pyarrow"
     nulls: Nulls = "last"
     nan: Nan = "beside_null"
@@ -161,10 +204,13 @@ class _Arrow(Library):
         batches = found.combine_chunks().to_batches()
         return batches[0] if batches else first
 
-    def pick(self, table: Any, name: Any, rows: Rows) -> Any:
+    def _places(self, rows: Rows) -> Any:
+        return indices_of(rows)
+
+    def _picked(self, table: Any, name: Any, places: Any) -> Any:
         found = table.column(name)
         found = found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
-        return take_column(found, rows, holes=True)
+        return unified(found) if places is None else take_column(found, places)
 
     def append(self, first: Any, second: Any) -> Any:
         type_ = first.type
@@ -174,7 +220,7 @@ class _Arrow(Library):
         return pa.chunked_array([*first.cast(type_).chunks, *second.cast(type_).chunks], type_)
 
     def again(self, column: Any, rows: Rows) -> Any:
-        return take_column(column, rows)
+        return take_column(column, indices_of(rows))
 
     def column(self, array: Any, table: Any, name: Any, exact: bool) -> Any:
         return pa.chunked_array([array.cast(table.column(name).type) if exact else array])
@@ -200,9 +246,12 @@ class _Polars(Library):
     def values(self, table: Any, name: Any) -> Any:
         return _arrow_of(name, table.get_column(name))
 
-    def key(self, table: Any, name: Any) -> Any:
-        column = table.get_column(name)
-        return _arrow_of(name, column.to_physical() if column.dtype == self._polars.Enum else column)
+    def key(self, table: Any, name: Any, by_value: bool = False) -> Any:
+        column, polars = table.get_column(name), self._polars
+        if column.dtype in (polars.String, polars.Binary):
+            return column.to_arrow(compat_level=polars.CompatLevel.newest())  # views, as they are in memory
+        is_physical = column.dtype == polars.Enum and not by_value
+        return _arrow_of(name, column.to_physical() if is_physical else column)
 
     def categories(self, table: Any, name: Any) -> list[Any] | None:
         dtype = table.schema[name]
@@ -220,11 +269,24 @@ class _Polars(Library):
         except (self._polars.exceptions.PolarsError, TypeError) as error:
             raise InvalidArgument(f"tables: their columns differ: {_line(error)}", field="tables") from None
 
-    def pick(self, table: Any, name: Any, rows: Rows) -> Any:
-        column = table.get_column(name)
-        if rows.size and rows.min() < 0:
-            return column.gather(self._polars.Series(rows).replace(-1, None))
-        return column.to_frame()[rows].to_series()  # by all threads, which gather() does not use
+    def picked(self, wanted: Sequence[Wanted]) -> list[Any]:
+        made: list[Any] = []
+        for each in wanted:
+            columns = [each.table.get_column(name) for name in each.names]
+            if columns and not each.are_all:  # by all threads of polars, which gather() does not use
+                columns = self._polars.DataFrame(columns)[self._places(each.rows)].get_columns()
+            made += columns
+        return made
+
+    def _places(self, rows: Rows) -> Any:
+        """Row numbers as polars wants them, unsigned and null for -1."""
+        has_holes = rows.min(initial=0) < 0
+        if rows.dtype.itemsize != 4:
+            return self._polars.Series(rows).replace(-1, None) if has_holes else self._polars.Series(rows)
+        if not has_holes:
+            return self._polars.Series(rows.view(np.uint32))
+        validity = pa.py_buffer(np.packbits(rows >= 0, bitorder="little"))
+        return self._polars.from_arrow(pa.Array.from_buffers(pa.uint32(), rows.size, [validity, pa.py_buffer(rows)]))
 
     def append(self, first: Any, second: Any) -> Any:
         frames = [first.alias("key").to_frame(), second.alias("key").to_frame()]
@@ -241,7 +303,7 @@ class _Polars(Library):
         return self._polars.DataFrame([column.alias(name) for name, column in columns.items()])
 
 
-class _Pandas(Library):
+class _Pandas(_ByColumn):
     name = "pandas"
     nulls: Nulls = "last"
     nan: Nan = "null"
@@ -262,9 +324,11 @@ class _Pandas(Library):
         is_sparse = isinstance(column.dtype, self._pandas.SparseDtype)
         return _arrow_of(name, column.sparse.to_dense() if is_sparse else column)
 
-    def key(self, table: Any, name: Any) -> Any:
+    def key(self, table: Any, name: Any, by_value: bool = False) -> Any:
         column = table[name]
-        if isinstance(column.dtype, self._pandas.CategoricalDtype):  # pandas sorts it in the order of its categories
+        if not by_value and isinstance(
+            column.dtype, self._pandas.CategoricalDtype
+        ):  # pandas sorts it in the order of its categories
             codes = column.cat.codes.to_numpy()
             return pa.array(codes, mask=codes < 0)
         return self.values(table, name)
@@ -292,14 +356,21 @@ class _Pandas(Library):
         self._check_names(tables)
         return self._pandas.concat(list(tables))
 
-    def pick(self, table: Any, name: Any, rows: Rows) -> Any:
-        column = table[name]
-        # With a hole, integers of NumPy become floats and bools objects, as in pandas' own joins.
-        has_holes = bool(rows.size and rows.min() < 0)
-        if not isinstance(column.dtype, np.dtype):
-            return self._pandas.Series(column.array.take(rows, allow_fill=has_holes))
-        made = self._pandas.api.extensions.take(column.to_numpy(), rows, allow_fill=has_holes)
-        return self._pandas.Series(made, dtype=made.dtype)  # of objects, which might be taken for strings
+    def _places(self, rows: Rows) -> Any:
+        return rows.astype(np.intp, copy=False), bool(rows.min(initial=0) < 0)
+
+    def _picked(self, table: Any, name: Any, places: Any) -> Any:
+        column, series = table[name], self._pandas.Series
+        is_numpy = isinstance(column.dtype, np.dtype)
+        values = column.to_numpy() if is_numpy else column.array
+        if places is None:
+            made = values.copy()
+        else:
+            # With a hole, integers of NumPy become floats and bools objects, as in pandas' own joins.
+            rows, has_holes = places
+            take = self._pandas.api.extensions.take
+            made = take(values, rows, allow_fill=has_holes) if is_numpy else values.take(rows, allow_fill=has_holes)
+        return series(made, dtype=made.dtype) if is_numpy else series(made)  # objects might be taken for strings
 
     def append(self, first: Any, second: Any) -> Any:
         return self._pandas.concat([first, second], ignore_index=True)
@@ -327,14 +398,6 @@ class _Pandas(Library):
         return self._pandas.DataFrame(dict(columns), copy=False)
 
 
-def picked(library: Library, wanted: Sequence[tuple[Any, Any, Rows]]) -> list[Any]:
-    """What `pick` makes of tables, names and rows, by a thread for each if there are many rows."""
-    if len(wanted) < 2 or sum(rows.size for _, _, rows in wanted) < _ROWS_OF_ONE_THREAD:
-        return [library.pick(*each) for each in wanted]
-    with ThreadPoolExecutor(min(len(wanted), os.cpu_count() or 1)) as pool:
-        return list(pool.map(lambda each: library.pick(*each), wanted))
-
-
 def _line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
 
@@ -356,11 +419,6 @@ def _arrow_of(name: Any, column: Any) -> Any:
     except (pa.ArrowException, TypeError, OverflowError, UnicodeError) as error:
         text = f"column {name!r} is of {column.dtype}, which Arrow cannot hold: {_line(error)}; convert it first"
         raise TypeError(text) from None
-
-
-def listed(names: Iterable[Any]) -> str:
-    """Names for a message."""
-    return ", ".join(map(repr, names)) or "none"
 
 
 def _is_frame(table: Any, library: str) -> bool:
@@ -394,65 +452,6 @@ def library_of(argument: str, table: Any) -> tuple[Library, Any]:
     )
 
 
-def _advice(name: Any, columns: Sequence[Any], levels: Sequence[Any]) -> str:
-    """What to give in place of a name that no column has."""
-    if name in levels:
-        return "a level of the index has this name; call reset_index() first"
-    if columns and all(isinstance(each, tuple) for each in columns):
-        return f"pass a list of names such as [{columns[0]!r}]"
-    if isinstance(name, str):
-        texts = [each for each in columns if isinstance(each, str)]
-        same = [each for each in texts if each.casefold() == name.casefold()]
-        close = same or difflib.get_close_matches(name, texts, n=1)
-        if close:
-            return f"did you mean {close[0]!r}?"
-    if isinstance(name, tuple) and len(name) == 2 and name[1] in ("ascending", "descending"):
-        return f"pass {name[0]!r}, and its direction by descending="
-    return f"the columns are {listed(columns)}"
-
-
-def _check_name(argument: str, name: Any, columns: Sequence[Any]) -> None:
-    """Refuses what cannot be a column's name: arrays, expressions, functions, and collections but tuples."""
-    kind = type(name).__name__
-    is_array = hasattr(name, "__array__") and getattr(name, "ndim", True)
-    if is_array and all(each in columns for each in np.asarray(name).ravel().tolist()):
-        raise TypeError(f"{argument}: is of type {kind}; pass list(...) of it")
-    if is_array or kind in ("Expr", "Expression"):
-        raise TypeError(f"{argument}: is of type {kind}; add its values as a column, and pass the column's name")
-    if callable(name) or not isinstance(name, Hashable) or hasattr(name, "__next__"):
-        several = "" if argument == "agg" else ", or a list of names"
-        raise TypeError(f"{argument}: is of type {kind}; pass the name of a column{several}")
-
-
-def check_columns(
-    argument: str, names: Sequence[Any], columns: Sequence[Any], levels: Sequence[Any] = (), of: str = ""
-) -> None:
-    """Refuses each name that no column has, or several columns have.
-
-    Args:
-        argument: what named them.
-        names: the names.
-        columns: the names of all columns.
-        levels: the names of the levels of the index.
-        of: the table, if there are several, as it ends "no column 'x'".
-
-    Raises:
-        InvalidArgument: a name is of no column, or of several, or is given twice.
-        TypeError: it is an array, an expression, a function or a collection of names.
-    """
-    for at, name in enumerate(names):
-        _check_name(argument, name, columns)
-        found = sum(1 for each in columns if type(each) is type(name) and each == name)
-        if found == 0:
-            advice = _advice(name, columns, levels)
-            raise InvalidArgument(f"{argument}: no column {name!r}{of}; {advice}", field=argument)
-        if found > 1:
-            text = f"{argument}: {found} columns{of} have the name {name!r}; rename them"
-            raise InvalidArgument(text, field=argument)
-        if name in names[:at]:
-            raise InvalidArgument(f"{argument}: {name!r} is there twice", field=argument)
-
-
 def key_table(library: Library, table: Any, names: Sequence[Any], by_value: bool = False) -> Any:
     """The key columns as a table of Arrow, under the names "0", "1" and so on.
 
@@ -467,7 +466,7 @@ def key_table(library: Library, table: Any, names: Sequence[Any], by_value: bool
     """
     found = {}
     for at, name in enumerate(names):
-        column = library.values(table, name) if by_value else library.key(table, name)
+        column = library.key(table, name, by_value)
         check_type(str(name), column.type)
         found[str(at)] = column
     return pa.table(found)

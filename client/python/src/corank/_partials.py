@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from corank._arrow_rows import with_one_dictionary
+from corank._column_names import check_columns
 from corank._errors import InvalidArgument
-from corank._frames import check_columns
 from corank._group_sums import in_64_bits, mean_type, quotients, sum_type, sums_fit
 from corank._key_columns import Order
 from corank._table_groups import Reduction, TableGroups, check_function

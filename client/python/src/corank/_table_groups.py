@@ -10,9 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from corank._arrow_rows import take_rows
+from corank._column_names import check_columns
 from corank._elements import flag
 from corank._errors import InvalidArgument
-from corank._frames import Rows, check_columns, key_table, library_of, picked
+from corank._frames import Rows, Wanted, key_table, library_of
 from corank._group_sums import (
     RowGroups,
     mean_type,
@@ -164,7 +165,7 @@ class TableGroups(Generic[T]):
             if each.column is not None:
                 check_function(each, columns[each.column].type)
         firsts, made = self._by_group(keys, columns, asked, rows) or self._by_sort(keys, columns, asked, rows)
-        found = picked(self._library, [(self._table, name, firsts) for name in self._names])
+        found = self._library.picked([Wanted(self._table, self._names, firsts)])
         out = dict(zip(self._names, found))
         out.update((each.out, column) for each, column in zip(asked, made))
         return cast(T, self._library.build(out))

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from corank._column_names import check_columns
 from corank._elements import flag
 from corank._errors import InvalidArgument
-from corank._frames import Library, Rows, check_columns, key_table, library_of, picked
+from corank._frames import Library, Rows, Wanted, key_table, library_of
 from corank._key_columns import Order, direct_keys
 from corank._table_order import row_codes
 from corank._table_sorts import names_of, of_one_schema, order_by
@@ -196,10 +197,10 @@ def built(
 ) -> Any:
     """The joined table of these rows; `keys` has the right name of each left key, `names` what `renamed` returned."""
     # Keys come from the left side; rows that only the right side has are together.
-    lacks_left = np.flatnonzero(of_left < 0)
+    lacks_left = np.flatnonzero(of_left < 0) if of_left.min(initial=0) < 0 else of_left[:0]
     plain = [name for name in library.columns(left) if name not in keys or not lacks_left.size]
-    wanted = [(left, name, of_left) for name in plain] + [(right, name, of_right) for name in names]
-    found = dict(zip([*plain, *names.values()], picked(library, wanted)))
+    wanted = [Wanted(left, plain, of_left), Wanted(right, list(names), of_right)]
+    found = dict(zip([*plain, *names.values()], library.picked(wanted)))
     columns: dict[Any, Any] = {}
     for name in library.columns(left):
         if name in found:

@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corank._column_names import check_columns, listed
 from corank._elements import flag, whole
 from corank._errors import InvalidArgument
-from corank._frames import Library, Rows, check_columns, key_table, library_of, listed
+from corank._frames import Library, Rows, key_table, library_of
 from corank._key_columns import NANS, Order, held_type, kind_of, one_array
 from corank._table_order import merge_order, search_rows, sort_order
 from corank._typed import ArrayOperators
@@ -240,16 +241,19 @@ def of_one_schema(argument: str, tables: Sequence[Any], names: Sequence[Any]) ->
     Raises:
         TypeError: a key is of types that do not compare.
     """
+    types = tables[0].schema.types
+    if all(each.schema.types == types for each in tables) and all(held_type(type_) == type_ for type_ in types):
+        return list(tables)
     schemas = [pa.schema([(field.name, _decoded(field.type)) for field in each.schema]) for each in tables]
     try:
         common = pa.unify_schemas(schemas, promote_options="permissive")
         return [each if each.schema.equals(common) else each.cast(common) for each in tables]
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         for at, name in enumerate(names):
-            types = sorted({str(schema.field(at).type) for schema in schemas})
-            if len(types) > 1:
+            found = sorted({str(schema.field(at).type) for schema in schemas})
+            if len(found) > 1:
                 text = (
-                    f"{argument}: key {name!r} is of types that do not compare: {', '.join(types)}; convert one of them"
+                    f"{argument}: key {name!r} is of types that do not compare: {', '.join(found)}; convert one of them"
                 )
                 raise TypeError(text) from None
         raise

@@ -24,8 +24,8 @@ from corank import _ray_groups as groups
 from corank import _ray_joins as joins
 from corank import _ray_tasks as tasks
 from corank import _table_joins as table_joins
+from corank._column_names import check_columns
 from corank._errors import InvalidArgument
-from corank._frames import check_columns
 from corank._key_columns import Order, order_of
 from corank._partials import Aggregates
 from corank._partitioning import Plan
