@@ -13,6 +13,7 @@ pa = pytest.importorskip("pyarrow")
 
 from table_cases import OF_POLARS, column, plain  # noqa: E402
 
+from corank import _frames as frames  # noqa: E402
 from corank import _table_joins as joins  # noqa: E402
 
 KEY_TYPES = [type_ for type_ in OF_POLARS if not (pa.types.is_dictionary(type_) or pa.types.is_binary(type_))]
@@ -136,6 +137,28 @@ def test_arrow_tables_join_as_in_pyarrow(any_client: corank.Client, how: Any) ->
         order = [(name, "ascending") for name in ("l", "r") if name in found.column_names]
         found, expected = found.sort_by(order), expected.select(found.column_names).sort_by(order)
         assert found.equals(expected), left.schema
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("bits", [0, 2])
+@pytest.mark.parametrize("make", ["pyarrow", "polars"])
+def test_rows_of_equal_hashes_are_no_partners_unless_their_keys_are_equal(
+    any_client: corank.Client, monkeypatch: pytest.MonkeyPatch, make: str, bits: int, how: Any
+) -> None:
+    of = pytest.importorskip(make)
+    kind = type(frames.library_of("left", pa.table({}) if make == "pyarrow" else of.DataFrame())[0])
+    hashes = kind.hashes
+    monkeypatch.setattr(kind, "hashes", lambda *given: hashes(*given) & np.uint64(2**bits - 1))
+    for seed in range(8):
+        rng = np.random.default_rng(400 + seed)
+        left, right, names = sides(rng)
+        nulls_equal = bool(rng.integers(2))
+        given, other = (table if make == "pyarrow" else of.from_arrow(table) for table in (left, right))
+        found: Any = any_client.join_by(given, other, names, how=how, nulls_equal=nulls_equal)
+        numbers = [list(found[name]) for name in ("l", "r")[: 1 if how in ("semi", "anti") else 2]]
+        rows = [[each.as_py() if make == "pyarrow" else each for each in column] for column in numbers]
+        pairs = looped(left, right, names, how, nulls_equal)
+        assert list(zip(*rows)) == [pair[: len(rows)] for pair in pairs], left.schema
 
 
 def test_dictionaries_join_by_their_values(any_client: corank.Client) -> None:

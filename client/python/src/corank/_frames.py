@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from corank._arrow_rows import decoded_runs, indices_of, take_column, take_rows, unified, with_one_dictionary
 from corank._column_names import listed
 from corank._errors import InvalidArgument
-from corank._key_columns import Nan, Nulls, check_type, held_type
+from corank._key_columns import Nan, Nulls, held_type
+from corank._row_hashes import are_equal, of_pieces, row_hashes
 
 Rows = NDArray[Any]
 """Row numbers, of any type of integers."""
@@ -120,6 +121,17 @@ class Library(ABC):
     @abstractmethod
     def picked(self, wanted: Sequence[Wanted]) -> list[Any]:
         """What `pick` makes of all names, one after the other, by several threads if there are many rows."""
+
+    def hashes(self, keys: Any, seed: int) -> NDArray[np.uint64]:
+        """A number for each row of a key table. Equal rows of two tables of one schema have equal numbers.
+
+        Others may have too, but for a seed that nobody can guess only by chance.
+        """
+        return row_hashes(keys, self.nan, seed)
+
+    def are_equal(self, keys: Sequence[Any], rows: Sequence[Rows]) -> bool:
+        """Whether these rows of two key tables of one schema are equal, one by one; nulls are, and NaNs."""
+        return are_equal(keys, rows, self.nan)
 
     @abstractmethod
     def append(self, first: Any, second: Any) -> Any:
@@ -278,6 +290,24 @@ class _Polars(Library):
             made += columns
         return made
 
+    def hashes(self, keys: Any, seed: int) -> NDArray[np.uint64]:
+        if _has_decimals(keys):
+            return super().hashes(keys, seed)
+        found: NDArray[np.uint64] = self._polars.from_arrow(keys).hash_rows(seed=seed).to_numpy()
+        return found
+
+    def are_equal(self, keys: Sequence[Any], rows: Sequence[Rows]) -> bool:
+        if _has_decimals(keys[0]):
+            return super().are_equal(keys, rows)
+        pairs = list(zip(*(self._polars.from_arrow(each).get_columns() for each in keys)))
+        left_rows, right_rows = map(self._places, rows)
+
+        def is_equal(piece: slice) -> bool:
+            at, other = left_rows[piece], right_rows[piece]
+            return all(left.gather(at).eq_missing(right.gather(other)).all() for left, right in pairs)
+
+        return all(of_pieces(is_equal, rows[0].size))
+
     def _places(self, rows: Rows) -> Any:
         """Row numbers as polars wants them, unsigned and null for -1."""
         has_holes = rows.min(initial=0) < 0
@@ -398,6 +428,11 @@ class _Pandas(_ByColumn):
         return self._pandas.DataFrame(dict(columns), copy=False)
 
 
+def _has_decimals(keys: Any) -> bool:
+    """Whether a key table has decimals, which polars does not take with more than 38 digits."""
+    return any(pa.types.is_decimal(type_) for type_ in keys.schema.types)
+
+
 def _line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
 
@@ -450,23 +485,3 @@ def library_of(argument: str, table: Any) -> tuple[Library, Any]:
     raise TypeError(
         f"{argument}: is of type {kind}; pass a table of pandas, polars or pyarrow, or one with __arrow_c_stream__"
     )
-
-
-def key_table(library: Library, table: Any, names: Sequence[Any], by_value: bool = False) -> Any:
-    """The key columns as a table of Arrow, under the names "0", "1" and so on.
-
-    Args:
-        library: the table's.
-        table: the table.
-        names: the keys.
-        by_value: columns as their values rather than as the library sorts them.
-
-    Raises:
-        TypeError: a column has no order.
-    """
-    found = {}
-    for at, name in enumerate(names):
-        column = library.key(table, name, by_value)
-        check_type(str(name), column.type)
-        found[str(at)] = column
-    return pa.table(found)

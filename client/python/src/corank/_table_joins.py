@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 from corank._column_names import check_columns
 from corank._elements import flag
 from corank._errors import InvalidArgument
-from corank._frames import Library, Rows, Wanted, key_table, library_of
+from corank._frames import Library, Rows, Wanted, library_of
 from corank._key_columns import Order, direct_keys
+from corank._key_tables import key_table, of_one_schema
 from corank._table_order import row_codes
-from corank._table_sorts import names_of, of_one_schema, order_by
+from corank._table_sorts import names_of, order_by
 from corank._typed import ArrayOperators
 
 OF_LEFT_ONLY = ("semi", "anti")
@@ -44,18 +46,59 @@ def null_rows(keys: Any, order: Order) -> Any:
     return found if found is not None and found.any() else None
 
 
+def _direct(keys: Sequence[Any], is_null: Sequence[Any]) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """The keys of both sides as arrays for the server's Join, if they are one column of numbers without nulls."""
+    if keys[0].num_columns > 1 or any(each is not None for each in is_null):
+        return None
+    left, right = (direct_keys(each.column(0), False, "last", "greatest") for each in keys)
+    return None if left is None or right is None else (left, right)
+
+
+def _by_hash(
+    client: ArrayOperators,
+    library: Library,
+    keys: Sequence[Any],
+    is_null: Sequence[Any],
+    how: Any,
+    most_rows: int | None,
+) -> tuple[Rows, Rows] | None:
+    """The rows that `joined_rows` returns, found by hashes of the keys and checked; None: it is not to be had so."""
+    seed = secrets.randbits(64)
+    hashes = [library.hashes(each, seed) for each in keys]
+    left, right = (
+        side if nulls is None else np.where(nulls, np.uint64(at), side)
+        for at, (side, nulls) in enumerate(zip(hashes, is_null))
+    )
+    if how not in OF_LEFT_ONLY:
+        found = _pairs(client, left, right, how, most_rows)
+        return found if _are_partners(library, keys, found) else None
+    try:  # only partners tell whether the keys are equal
+        found = _pairs(client, left, right, "inner", left.size + right.size)
+    except InvalidArgument as error:
+        if error.reason != "TOO_MANY_ROWS":
+            raise
+        return None
+    if not _are_partners(library, keys, found):
+        return None
+    has_partner = np.zeros(left.size, np.bool_)
+    has_partner[found[0]] = True
+    return np.flatnonzero(has_partner == (how == "semi")), found[1][:0]
+
+
+def _are_partners(library: Library, keys: Sequence[Any], found: tuple[Rows, Rows]) -> bool:
+    """Whether the rows that a join found together have equal keys."""
+    if any(rows.min(initial=0) < 0 for rows in found):
+        are_two = (found[0] >= 0) & (found[1] >= 0)
+        found = found[0][are_two], found[1][are_two]
+    return library.are_equal(keys, found)
+
+
 def _codes(
-    client: ArrayOperators, left: Any, right: Any, order: Order, nulls_equal: bool
+    client: ArrayOperators, left: Any, right: Any, order: Order, is_null: Sequence[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The keys of both sides as arrays for the server's Join; a null that equals none has a number of its own side."""
-    is_null = [None if nulls_equal else null_rows(keys, order) for keys in (left, right)]
-    has_null = any(each is not None for each in is_null)
-    if len(order.keys) == 1 and not has_null:
-        direct = [direct_keys(keys.column(0), False, "last", "greatest") for keys in (left, right)]
-        if direct[0] is not None and direct[1] is not None:
-            return direct[0], direct[1]
+    """The keys of both sides as ranks for the server's Join; a null that equals none has a number of its own side."""
     codes = row_codes(client, pa.concat_tables([left, right]), order, {})
-    if has_null:
+    if any(each is not None for each in is_null):
         none = int(codes.max()) + 1
         codes = codes.astype(np.promote_types(codes.dtype, np.min_scalar_type(none + 1)))
     sides = codes[: left.num_rows], codes[left.num_rows :]
@@ -166,7 +209,14 @@ def joined_rows(
         InvalidArgument: they would be more; `reason` is "TOO_MANY_ROWS", and `rows` says how many.
     """
     order = order_by(library, keys[0].column_names, False, "last", None)
-    return _pairs(client, *_codes(client, keys[0], keys[1], order, nulls_equal), how, most_rows)
+    is_null = [None if nulls_equal else null_rows(each, order) for each in keys]
+    direct = _direct(keys, is_null)
+    if direct is None:
+        found = _by_hash(client, library, keys, is_null, how, most_rows)
+        if found is not None:
+            return found
+        direct = _codes(client, keys[0], keys[1], order, is_null)
+    return _pairs(client, *direct, how, most_rows)
 
 
 def renamed(library: Library, left: Any, right: Any, right_names: Sequence[Any], suffix: str) -> dict[Any, Any]:

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from corank._column_names import check_columns, listed
 from corank._elements import flag, whole
 from corank._errors import InvalidArgument
-from corank._frames import Library, Rows, key_table, library_of
-from corank._key_columns import NANS, Order, held_type, kind_of, one_array
+from corank._frames import Library, Rows, library_of
+from corank._key_columns import NANS, Order, kind_of, one_array
+from corank._key_tables import key_table, of_one_schema
 from corank._table_order import merge_order, search_rows, sort_order
 from corank._typed import ArrayOperators
 
@@ -233,32 +234,3 @@ def merged_rows(
         text = f"{error.field}: not sorted by {listed(names)}; sort_by({error.field}, ...) in the same order first"
         raise InvalidArgument(text, field=error.field, request_id=error.request_id) from None
     return library, library.concat([selected(library, table, columns) for _, table in found]), rows
-
-
-def of_one_schema(argument: str, tables: Sequence[Any], names: Sequence[Any]) -> list[Any]:
-    """Key tables whose columns have types in common, to which they are converted.
-
-    Raises:
-        TypeError: a key is of types that do not compare.
-    """
-    types = tables[0].schema.types
-    if all(each.schema.types == types for each in tables) and all(held_type(type_) == type_ for type_ in types):
-        return list(tables)
-    schemas = [pa.schema([(field.name, _decoded(field.type)) for field in each.schema]) for each in tables]
-    try:
-        common = pa.unify_schemas(schemas, promote_options="permissive")
-        return [each if each.schema.equals(common) else each.cast(common) for each in tables]
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        for at, name in enumerate(names):
-            found = sorted({str(schema.field(at).type) for schema in schemas})
-            if len(found) > 1:
-                text = (
-                    f"{argument}: key {name!r} is of types that do not compare: {', '.join(found)}; convert one of them"
-                )
-                raise TypeError(text) from None
-        raise
-
-
-def _decoded(type_: Any) -> Any:
-    held = held_type(type_)
-    return pa.large_string() if pa.types.is_string(held) or pa.types.is_string_view(held) else held
