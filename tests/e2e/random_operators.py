@@ -240,7 +240,10 @@ _ALGORITHMS = ("auto", "auto", "mergesort", "radix", "odd-even-mergesort")
 
 
 def sort(draw: Draw) -> Operation:
-    """Sort of one array: keys alone, with values, with or as indices, by segments, or limited to the first rows."""
+    """Sort of one array: keys alone, with values, with or as indices, by segments, or limited to the first rows of all.
+
+    A limit is also of each segment.
+    """
     keys, held = draw.some_keys()
     count = len(keys.data)
     number, descending = draw_order(draw)
@@ -255,10 +258,12 @@ def sort(draw: Draw) -> Operation:
         operation.add("segment_offsets", integers(offsets))
         names.append("segments")
         order = oracles.segmented_argsort(keys.data, offsets.tolist(), keys.key_type, descending)
-    elif draw.chance(0.3):
-        request.limit = int(draw.one((0, 1, count // 2, max(0, count - 1), count, count + 5)))
+    else:
+        offsets = np.array([0, count])
+    if draw.chance(0.3):
+        request.limit = int(draw.one((0, 1, 5, count // 20, count // 2, max(0, count - 1), count, count + 5)))
         options["limit"] = request.limit
-        order = order[: request.limit]
+        order = oracles.first_of_each(order, offsets.tolist(), request.limit)
     mode = int(draw.rng.integers(0, 4))
     request.output = _OUTPUTS[mode]
     if mode != 2:
@@ -433,16 +438,17 @@ def sort_columns(draw: Draw) -> Operation:
         request.algorithm = o.SORT_ALGORITHM_AUTO
         operation.add("run_offsets", integers([0, *falls, rows]))
     has_segments = not has_runs and draw.chance(0.25)
+    bounds = np.array([0, rows])
     if has_segments:
         bounds = draw.cuts(rows, int(draw.one((1, 2, 3, 100, 2047))))
         operation.add("segment_offsets", integers(bounds))
         segments = np.searchsorted(bounds, np.arange(rows), "right")
         order = order[np.argsort(segments[order], kind="stable")]
     options: dict[str, Any] = {"descending": descendings, "algorithm": _ALGORITHMS[request.algorithm]}
-    if not has_segments and draw.chance(0.3):
-        request.limit = int(draw.one((0, 1, rows // 2, rows + 1)))
+    if draw.chance(0.3):
+        request.limit = int(draw.one((0, 1, 5, rows // 2, rows + 1)))
         options["limit"] = request.limit
-        order = order[: request.limit]
+        order = oracles.first_of_each(order, bounds.tolist(), request.limit)
     mode = int(draw.rng.integers(0, 4 if has_segments or "limit" in options else 5))
     request.output = _OUTPUTS[mode]
     for at, column in enumerate(columns if mode not in (2, 4) else []):

@@ -173,6 +173,9 @@ def test_segments_of_all_lengths(client: corank.Client) -> None:
             bits(client.sort(keys, segments=offsets, descending=descending)), bits(keys[order])
         )
         np.testing.assert_array_equal(client.argsort(keys, segments=offsets, descending=descending), order)
+        first = oracles.first_of_each(order, offsets.tolist(), 100)
+        found = client.argsort(keys, segments=offsets, limit=100, descending=descending)
+        np.testing.assert_array_equal(found, first)
 
 
 def test_every_algorithm_gives_the_same_bits(client: corank.Client) -> None:

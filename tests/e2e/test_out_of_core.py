@@ -145,6 +145,9 @@ def test_segments(small_server: LocalServer, small: corank.Client, way: Way, lon
     for each in (stats, again):
         assert each.out_of_core == in_pieces(small_server, way)
         assert (each.runs > 0) == (longest > 1000 and each.out_of_core)
+    got, stats = run(way, small.sort, rows.keys, segments=offsets, limit=700)
+    np.testing.assert_array_equal(got, rows.keys[oracles.first_of_each(order, offsets.tolist(), 700)])
+    assert stats.out_of_core == in_pieces(small_server, way)
 
 
 def nullable(numbers: Keys, seed: int) -> corank.Nullable:

@@ -37,11 +37,12 @@ def _sort(request: Any) -> Any:
             raise Refused("segment_offsets", "must rise from 0 to the number of keys")
         order = oracles.segmented_argsort(keys, offsets, name, descending)
     else:
+        offsets = [0, len(keys)]
         order = oracles.argsort(keys, name, descending)
     if request.HasField("limit"):
         if request.limit < 0:
             raise Refused("limit", f"is {request.limit}, must be 0 or more")
-        order = order[: request.limit]
+        order = oracles.first_of_each(order, offsets, request.limit)
     taken = request.algorithm
     if taken == operators_pb2.SORT_ALGORITHM_AUTO:
         taken = operators_pb2.SORT_ALGORITHM_MERGESORT

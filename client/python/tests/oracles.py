@@ -47,6 +47,11 @@ def segmented_argsort(keys: Array, offsets: Sequence[int], key_type: str, descen
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
+def first_of_each(order: Array, offsets: Sequence[int], limit: int) -> Array:
+    """The first `limit` of each segment of an order, one segment after the other."""
+    return np.concatenate([order[:0], *(order[begin:end][:limit] for begin, end in zip(offsets, offsets[1:]))])
+
+
 def search(haystack: Array, needles: Array, key_type: str, side: str = "left", descending: bool = False) -> Array:
     """Positions as np.searchsorted gives them, in either direction."""
     where, what = comparable(haystack, key_type), comparable(needles, key_type)

@@ -84,4 +84,4 @@ def test_other_types_say_what_to_pass() -> None:
         (pa.array([None]), "is null; columns are"),
     ):
         with pytest.raises(TypeError, match=text):
-            columns_request([array], Order(), operators.SORT_ALGORITHM_AUTO, None)
+            columns_request([array], Order(), operators.SORT_ALGORITHM_AUTO)

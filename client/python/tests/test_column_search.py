@@ -209,8 +209,8 @@ def test_both_tables_become_columns_of_one_message() -> None:
     order = Order([True, False], "first", "null")
     request = operators.SearchRequest()
     columns = [
-        *columns_of("haystack_columns", [[1, 2], ["x", "yz"]], order, None),
-        *columns_of("needle_columns", [[3], ["w"]], order, None),
+        *columns_of("haystack_columns", [[1, 2], ["x", "yz"]], order),
+        *columns_of("needle_columns", [[3], ["w"]], order),
     ]
     sent = operators.SearchRequest.FromString(encode(request, [column.part for column in columns]))
     assert [column.data.count for column in sent.haystack_columns] == [2, 3]

@@ -10,6 +10,7 @@ import pytest
 from corank import InvalidArgument, StoredArray, _wire
 from corank._columns import Order, columns_request, sorted_columns, unpack
 from corank._errors import Internal
+from corank._first_rows import FirstRows
 from corank._wire import decode, encode
 from corank.v1 import array_pb2
 from corank.v1 import operators_pb2 as operators
@@ -17,7 +18,7 @@ from corank.v1 import operators_pb2 as operators
 
 def sent(columns: Any, descending: Any = False) -> operators.SortRequest:
     """The request as a server reads it."""
-    request, found = columns_request(columns, Order(descending), operators.SORT_ALGORITHM_RADIX, 7)
+    request, found = columns_request(columns, Order(descending), operators.SORT_ALGORITHM_RADIX, FirstRows(7))
     return operators.SortRequest.FromString(encode(request, [column.part for column in found]))
 
 
@@ -49,18 +50,18 @@ def test_kept_columns_are_told_by_their_names() -> None:
     held: Any = None
     numbers = StoredArray(held, "n", array_pb2.ELEMENT_TYPE_INT16, np.dtype("<i2"), 3)
     fixed = StoredArray(held, "f", array_pb2.ELEMENT_TYPE_RECORD, np.dtype("V5"), 3)
-    _, (first, second) = columns_request([numbers, fixed], Order(), operators.SORT_ALGORITHM_AUTO, None)
+    _, (first, second) = columns_request([numbers, fixed], Order(), operators.SORT_ALGORITHM_AUTO)
     assert [each.part.arrays[0].held for each in (first, second)] == [numbers, fixed]
     assert [each.part.arrays[0].field for each in (first, second)] == ["data", "data"]
     assert first.outputs[0].type == array_pb2.ELEMENT_TYPE_INT16
     assert (second.outputs[0].type, second.outputs[0].dtype) == (array_pb2.ELEMENT_TYPE_RECORD, np.dtype("V5"))
     with pytest.raises(TypeError, match="records cannot be compared"):
-        columns_request([StoredArray(held, "x", 99, np.dtype("V5"), 3)], Order(), operators.SORT_ALGORITHM_AUTO, None)
+        columns_request([StoredArray(held, "x", 99, np.dtype("V5"), 3)], Order(), operators.SORT_ALGORITHM_AUTO)
 
 
 def test_results_of_columns_have_the_types_that_travel() -> None:
     columns: list[Any] = [np.array([True, False]), np.array([2, 1], ">i4"), np.array([b"b", b"a"]), ["b", "a"]]
-    _, found = columns_request(columns, Order(), operators.SORT_ALGORITHM_AUTO, None)
+    _, found = columns_request(columns, Order(), operators.SORT_ALGORITHM_AUTO)
     assert [output.type for column in found for output in column.outputs] == [
         array_pb2.ELEMENT_TYPE_UINT8,
         array_pb2.ELEMENT_TYPE_INT32,
@@ -74,7 +75,7 @@ def test_results_of_columns_have_the_types_that_travel() -> None:
 
 
 def test_empty_list_comes_back_as_one() -> None:
-    _, found = columns_request([[], ()], Order(), operators.SORT_ALGORITHM_AUTO, None)
+    _, found = columns_request([[], ()], Order(), operators.SORT_ALGORITHM_AUTO)
     data, offsets = np.zeros(0, np.uint8), np.zeros(1, np.int64)
     assert sorted_columns(found, [data, offsets] * 2) == [[], []]
 

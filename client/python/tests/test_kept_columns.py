@@ -52,6 +52,25 @@ def test_sorted_columns_are_kept_and_are_what_they_were(keeping: corank.Client) 
         assert keeping.stored(each.name)._type == each._type
 
 
+@pytest.mark.parametrize("place", ["inline", "stream"])
+def test_the_answer_tells_how_many_rows_kept_segments_yield(keeping: corank.Client, place: Any) -> None:
+    keys = np.arange(1000, dtype=np.int32)[::-1].copy()
+    offsets = np.array([0, 3, 3, 500, 1000])
+    expected = np.concatenate([np.sort(keys[begin:end])[:5] for begin, end in zip(offsets, offsets[1:])])
+    held = keeping.store("offsets", offsets)
+    np.testing.assert_array_equal(keeping.sort(keys, segments=held, limit=5, place=place), expected)
+    kept: Any = keeping.sort(keys, segments=held, limit=5, keep="first", place=place)
+    np.testing.assert_array_equal(kept.fetch(), expected)
+    (numbers,) = keeping.sort_columns([keys], segments=held, limit=5, place=place)
+    np.testing.assert_array_equal(numbers, expected)
+    (words,) = keeping.sort_columns([[f"{key:04}" for key in keys]], segments=held, limit=5, place=place)
+    assert words == [f"{key:04}" for key in expected]
+    with keeping.chain(place=place) as chain:
+        first = chain.sort(keys, segments=held, limit=5)
+        again = chain.argsort(first, limit=3)
+    np.testing.assert_array_equal(again.result(), np.argsort(expected, kind="stable")[:3])
+
+
 def test_sorted_columns_with_nulls_are_kept_with_their_validity(keeping: corank.Client) -> None:
     column = corank.Nullable(np.array([3, 1, 2], np.int16), [False, True, False])
     ((values, validity),) = keeping.sort_columns([column], keep=["values", "validity"])

@@ -10,6 +10,7 @@ import pytest
 from corank import InvalidArgument, Nullable, StoredArray
 from corank._columns import Order, columns_request, sorted_columns
 from corank._errors import Internal
+from corank._first_rows import FirstRows
 from corank._wire import encode
 from corank.v1 import array_pb2
 from corank.v1 import operators_pb2 as operators
@@ -19,13 +20,13 @@ AUTO = operators.SORT_ALGORITHM_AUTO
 
 def sent(columns: Any, order: Order | None = None) -> operators.SortRequest:
     """The request as a server reads it."""
-    request, found = columns_request(columns, order or Order(), AUTO, None)
+    request, found = columns_request(columns, order or Order(), AUTO)
     return operators.SortRequest.FromString(encode(request, [column.part for column in found]))
 
 
 def answered(columns: Any, results: list[Any]) -> Any:
     """What the caller gets of these results."""
-    return sorted_columns(columns_request(columns, Order(), AUTO, None)[1], results)
+    return sorted_columns(columns_request(columns, Order(), AUTO)[1], results)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 16, 17])
@@ -121,12 +122,12 @@ def test_kept_columns_with_nulls_are_tuples_of_handles() -> None:
     held: Any = None
     handles = [StoredArray(held, name, array_pb2.ELEMENT_TYPE_UINT8, np.dtype("u1"), 3) for name in "abc"]
     assert answered([[None, "a", "b"]], handles) == [tuple(handles)]
-    (found,) = columns_request([Nullable(handles[0], [True, False, False])], Order(), AUTO, None)[1]
+    (found,) = columns_request([Nullable(handles[0], [True, False, False])], Order(), AUTO)[1]
     assert found.part.arrays[0].held is handles[0]
 
 
 def test_results_have_the_lengths_that_a_limit_leaves() -> None:
-    _, (found,) = columns_request([Nullable(np.arange(20), np.zeros(20, bool))], Order(), AUTO, 9)
+    _, (found,) = columns_request([Nullable(np.arange(20), np.zeros(20, bool))], Order(), AUTO, FirstRows(9))
     assert [(output.field, output.count) for output in found.outputs] == [
         ("key_columns[0].data", 9),
         ("key_columns[0].validity", 2),

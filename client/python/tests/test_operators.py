@@ -94,6 +94,31 @@ def test_limit_returns_the_first_results(client: corank.Client, limit: int) -> N
     np.testing.assert_array_equal(client.argsort(keys, limit=limit), order)
 
 
+@pytest.mark.parametrize("limit", [0, 1, 7, 500, 5000])
+def test_limit_returns_the_first_results_of_each_segment(client: corank.Client, limit: int) -> None:
+    rng = generator(limit, 61)
+    segments = np.sort(np.concatenate([[0, 0, 3000], rng.integers(0, 3000, 20)]))
+    keys = random_keys(rng, "float32", 3000)
+    order = oracles.first_of_each(
+        oracles.segmented_argsort(keys, segments.tolist(), "float32"), segments.tolist(), limit
+    )
+    np.testing.assert_array_equal(bits(client.sort(keys, segments=segments, limit=limit)), bits(keys[order]))
+    np.testing.assert_array_equal(client.argsort(keys, segments=segments, limit=limit), order)
+    moved = client.sort(keys, values=np.arange(3000), segments=segments, limit=limit)[1]
+    np.testing.assert_array_equal(moved, order)
+    positions = client.sort_with_indices(keys, segments=segments, limit=limit)[1]
+    np.testing.assert_array_equal(positions, order)
+    found = corank.limited_segments(segments, limit)
+    assert found[-1] == order.size
+    for begin, end, first, last in zip(segments, segments[1:], found, found[1:]):
+        assert np.all((order[first:last] >= begin) & (order[first:last] < end))
+
+
+def test_limited_segments_of_no_segments_are_one_offset() -> None:
+    assert corank.limited_segments([0], 3).tolist() == [0]
+    assert corank.limited_segments([0, 4, 4, 5], 2).tolist() == [0, 2, 2, 3]
+
+
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("key_type", KEY_TYPES)
 def test_merge_takes_equal_keys_from_the_earlier_input(client: corank.Client, key_type: str, descending: bool) -> None:

@@ -31,6 +31,7 @@ from corank._errors import (
     Unavailable,
     Unimplemented,
 )
+from corank._first_rows import limited_segments
 from corank._kept import Sharded, StoredArray, StoredArrays
 from corank._nulls import Nullable
 from corank._options import CallOptions, ConnectOptions, connect_options
@@ -96,6 +97,7 @@ __all__ = [
     "insert",
     "join",
     "join_by",
+    "limited_segments",
     "load_balance",
     "merge",
     "merge_by",

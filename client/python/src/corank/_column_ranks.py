@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike
 
-from corank._columns import KeyColumn, Order, columns_request, offsets_parts
+from corank._columns import KeyColumn, Order, columns_request, runs_parts
 from corank._elements import Input
 from corank._nulls import NanOrder, NullOrder
 from corank._options import SORT_ALGORITHMS, CallOptions, choice
@@ -59,9 +59,9 @@ class ColumnRankOperators(Operators[A]):
             array([2, 1, 2])
         """
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-        request, found = columns_request(columns, Order(descending, nulls, nan), number, None)
+        request, found = columns_request(columns, Order(descending, nulls, nan), number)
         request.output = operators.SORT_OUTPUT_RANKS
         rows = found[0].rows
         ranks = indices_output("ranks", request, "ranks_destination", rows, rows, index_dtype)
-        parts: list[Part] = [*(column.part for column in found), *offsets_parts(runs=runs)]
+        parts: list[Part] = [*(column.part for column in found), *runs_parts(runs)]
         return self._array(Task("Sort", "sort", request, parts, [ranks], operators.SortResponse, one), options)

@@ -138,8 +138,8 @@ class ColumnSearchOperators(Operators[A]):
             )
         order = Order(descending, nulls, nan)
         alike = [_like(f"needle_columns[{at}]", *both) for at, both in enumerate(zip(needles, haystack))]
-        haystack_columns = columns_of("haystack_columns", [each for _, each in alike], order, None)
-        needle_columns = columns_of("needle_columns", [each for each, _ in alike], order, None)
+        haystack_columns = columns_of("haystack_columns", [each for _, each in alike], order)
+        needle_columns = columns_of("needle_columns", [each for each, _ in alike], order)
         request = operators.SearchRequest(bound=choice("side", side, SIDES), assume_sorted=assume_sorted)
         rows, greatest = needle_columns[0].rows, haystack_columns[0].rows
         positions = indices_output("positions", request, "destination", rows, greatest, index_dtype)

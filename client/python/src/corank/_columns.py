@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from corank import _conversion as conversion
 from corank._arrow_columns import ArrowColumn, arrow_column, is_arrow
 from corank._conversion import Keys
-from corank._elements import MAX_RECORD_BYTES, TYPES, Dlpack, OnGpu, RemoteArray, flag, whole
+from corank._elements import MAX_RECORD_BYTES, TYPES, Dlpack, OnGpu, RemoteArray, flag
 from corank._errors import Internal, InvalidArgument
+from corank._first_rows import ALL_ROWS, FirstRows
 from corank._inputs import refuse
 from corank._nulls import NAN_ORDERS, NULL_ORDERS, Nullable, NullForm, nulls_of, validity_of
 from corank._options import choice
@@ -125,8 +126,8 @@ def _of_each(field: str, option: str, given: Any, columns: int) -> list[Any]:
     return each
 
 
-def columns_of(field: str, columns: Sequence[KeyColumn], order: Order, limit: int | None) -> list[Column]:
-    """The columns of a request's field.
+def columns_of(field: str, columns: Sequence[KeyColumn], order: Order, first: FirstRows = ALL_ROWS) -> list[Column]:
+    """The columns of a request's field; `first`: the rows that it returns.
 
     Raises:
         TypeError: a column has no order that corank knows.
@@ -146,33 +147,58 @@ def columns_of(field: str, columns: Sequence[KeyColumn], order: Order, limit: in
     for at, column in enumerate(columns):
         direction = operators.SORT_ORDER_DESCENDING if directions[at] else operators.SORT_ORDER_ASCENDING
         message = operators.KeyColumn(order=direction, nulls=nulls[at], nans=nans[at])
-        out.append(_column(f"{field}[{at}]", column, message, limit))
+        out.append(_column(f"{field}[{at}]", column, message, first))
     return out
 
 
 def columns_request(
-    columns: Sequence[KeyColumn], order: Order, algorithm: Any, limit: int | None
+    columns: Sequence[KeyColumn], order: Order, algorithm: Any, first: FirstRows = ALL_ROWS
 ) -> tuple[operators.SortRequest, list[Column]]:
     """A Sort request without its columns, and these.
 
     Raises:
-        TypeError: a column has no order that corank knows, or the limit is no integer.
+        TypeError: a column has no order that corank knows.
         InvalidArgument: there are no columns, or not as many directions or places of nulls.
     """
-    limit = None if limit is None else whole("limit", limit)
-    found = columns_of("key_columns", columns, order, limit)
-    return operators.SortRequest(algorithm=algorithm, limit=limit), found
+    found = columns_of("key_columns", columns, order, first)
+    return operators.SortRequest(algorithm=algorithm, limit=first.limit), found
 
 
-def offsets_parts(*, segments: Any = None, runs: Any = None) -> list[OutgoingArray]:
-    """Where the segments or the sorted runs of rows begin and end, if the rows are such."""
-    given = {"segment_offsets": segments, "run_offsets": runs}
-    return [conversion.integers(field, offsets) for field, offsets in given.items() if offsets is not None]
+def runs_parts(runs: Any) -> list[OutgoingArray]:
+    """Where the sorted runs of rows begin and end, if the rows are such."""
+    return [] if runs is None else [conversion.integers("run_offsets", runs)]
 
 
-def _column(path: str, given: KeyColumn, message: operators.KeyColumn, limit: int | None) -> Column:
+def _outputs(
+    path: str, message: operators.KeyColumn, parts: Sequence[OutgoingArray], dtype: Any, rows: int, first: FirstRows
+) -> list[Output]:
+    """The outputs of a column's arrays."""
+    count, most = first.count(rows), first.most(rows)
+    has_strings = any(part.field == "offsets" for part in parts)
+
+    def output(part: OutgoingArray, dtype: Any, count: int | None, most: int | None) -> Output:
+        destination, type_ = f"{part.field}_destination", part.header.type
+        return Output(f"{path}.{part.field}", message, destination, dtype, count, element_type=type_, most=most)
+
+    outputs = []
+    for part in parts:
+        if part.field == "offsets":
+            outputs.append(output(part, np.dtype("<i8"), None if count is None else count + 1, (most or 0) + 1))
+        elif part.field == "validity":
+            outputs.append(
+                output(part, np.dtype(np.uint8), None if count is None else (count + 7) // 8, ((most or 0) + 7) // 8)
+            )
+        elif has_strings:
+            # The answer decides which strings a limit leaves, and so how many bytes.
+            outputs.append(output(part, dtype, part.header.count if count == rows else None, None))
+        else:
+            outputs.append(output(part, dtype, count, most))
+    return outputs
+
+
+def _column(path: str, given: KeyColumn, message: operators.KeyColumn, first: FirstRows) -> Column:
     if is_arrow(given):
-        return _arrow_column(path, given, message, limit)
+        return _arrow_column(path, given, message, first)
     column, mask, null_form = nulls_of(path, given)
     kind = None
     if isinstance(column, (list, tuple)):
@@ -193,24 +219,15 @@ def _column(path: str, given: KeyColumn, message: operators.KeyColumn, limit: in
     if parts[-1].length is None:
         raise InvalidArgument(f"{path}: its number of rows is not known before the answer", field=path)
     rows = parts[-1].header.count - (strings is not None)
-    count = rows if limit is None else max(0, min(limit, rows))
-    # The answer decides which strings a limit leaves, and so how many bytes.
-    data_count = count if strings is None else parts[0].header.count if count == rows else None
-    type_ = parts[0].header.type
-    outputs = [Output(f"{path}.data", message, "data_destination", dtype, data_count, element_type=type_)]
-    if strings is not None:
-        outputs.append(Output(f"{path}.offsets", message, "offsets_destination", np.dtype("<i8"), count + 1))
     if mask is not None:
         bitmap = validity_of(path, mask, rows)
         parts.append(conversion.outgoing("validity", bitmap, array_pb2.ELEMENT_TYPE_UINT8))
-        outputs.append(
-            Output(f"{path}.validity", message, "validity_destination", np.dtype(np.uint8), (count + 7) // 8)
-        )
+    outputs = _outputs(path, message, parts, dtype, rows, first)
     whole_part = OutgoingMessage(path.partition("[")[0], message, parts)
     return Column(whole_part, outputs, rows, strings, is_shifted, text, null_form)
 
 
-def _arrow_column(path: str, given: Any, message: operators.KeyColumn, limit: int | None) -> Column:
+def _arrow_column(path: str, given: Any, message: operators.KeyColumn, first: FirstRows) -> Column:
     found = arrow_column(path, given)
     bitmap, int64 = array_pb2.ELEMENT_TYPE_UINT8, array_pb2.ELEMENT_TYPE_INT64
     if found.data.dtype.kind == "V":
@@ -219,17 +236,12 @@ def _arrow_column(path: str, given: Any, message: operators.KeyColumn, limit: in
         dtype = found.data.dtype
         data = conversion.outgoing("data", found.data, TYPES[dtype.name])
     rows = len(found.data) if found.offsets is None else len(found.offsets) - 1
-    count = rows if limit is None else max(0, min(limit, rows))
-    data_count = count if found.offsets is None else len(found.data) if count == rows else None
     parts = [data]
-    outputs = [Output(f"{path}.data", message, "data_destination", dtype, data_count, element_type=data.header.type)]
     if found.offsets is not None:
         parts.append(conversion.outgoing("offsets", found.offsets, int64))
-        outputs.append(Output(f"{path}.offsets", message, "offsets_destination", np.dtype("<i8"), count + 1))
     if found.validity is not None:
         parts.append(conversion.outgoing("validity", found.validity, bitmap))
-        validity = Output(f"{path}.validity", message, "validity_destination", np.dtype(np.uint8), (count + 7) // 8)
-        outputs.append(validity)
+    outputs = _outputs(path, message, parts, dtype, rows, first)
     whole_part = OutgoingMessage(path.partition("[")[0], message, parts)
     return Column(whole_part, outputs, rows, None, False, None, None, found)
 

@@ -11,10 +11,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from corank import _conversion as conversion
 from corank import _errors as errors
-from corank._columns import KeyColumn, Order, columns_request, offsets_parts, sorted_columns
+from corank._columns import KeyColumn, Order, columns_request, runs_parts, sorted_columns
 from corank._conversion import Keys
-from corank._elements import Input, flag, whole
+from corank._elements import Input, flag
 from corank._elements import index_dtype as server_index_dtype
+from corank._first_rows import FirstRows, first_rows
 from corank._nulls import NanOrder, NullOrder
 from corank._options import MERGE_ALGORITHMS, SORT_ALGORITHMS, CallOptions, choice
 from corank._task import A, Operators, Output, Task, one, pair
@@ -45,11 +46,6 @@ def indices_output(
     wanted = None if dtype is None else np.dtype(dtype)
     server_dtype = server_index_dtype(greatest or 0)
     return Output(field, request, destination, server_dtype, count, True, wanted, greatest, most=most)
-
-
-def _limited(rows: int | None, limit: int | None) -> int | None:
-    """The rows that a limit leaves."""
-    return rows if rows is None or limit is None else max(0, min(limit, rows))
 
 
 def _sum(lengths: Iterable[int | None]) -> int | None:
@@ -96,17 +92,15 @@ def _sorting(
     dtype: DTypeLike | None,
 ) -> _Sorting:
     number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-    limit = None if limit is None else whole("limit", limit)
+    first = first_rows(limit, segments)
     if conversion.remote(keys) is None:
         keys = conversion.one_dimensional("keys", keys)
         if keys.dtype.kind in "US":
-            return _sorting_text(keys, descending, number, segments, limit, dtype)
+            return _sorting_text(keys, descending, number, first, dtype)
     part, key_dtype, is_shifted = conversion.keys("keys", keys, dtype)
-    request = operators.SortRequest(order=_order(descending), algorithm=number, limit=limit)
-    parts: list[Part] = [part]
-    if segments is not None:
-        parts.append(conversion.integers("segment_offsets", segments))
-    count, most = _limited(part.length, limit), _limited(part.most, limit)
+    request = operators.SortRequest(order=_order(descending), algorithm=number, limit=first.limit)
+    parts: list[Part] = [part, *first.parts]
+    count, most = first.count(part.length), first.most(part.most)
     ordered = Output("keys", request, "keys_destination", key_dtype, count, element_type=part.header.type, most=most)
     greatest = None if part.most is None else part.most - 1
     finish = restored_one if is_shifted else one
@@ -117,22 +111,21 @@ def _sorting_text(
     keys: NDArray[Any],
     descending: bool,
     algorithm: Any,
-    segments: Input | None,
-    limit: int | None,
+    first: FirstRows,
     dtype: DTypeLike | None,
 ) -> _Sorting:
     """An array of NumPy's strings travels as the only key column."""
     if dtype is not None:
         raise TypeError("dtype: not for strings")
-    request, columns = columns_request([keys], Order(descending), algorithm, limit)
+    request, columns = columns_request([keys], Order(descending), algorithm, first)
     (column,) = columns
-    count = column.rows if limit is None else max(0, min(limit, column.rows))
+    count, most = first.count(column.rows), first.most(column.rows)
 
     def finish(results: Sequence[Any]) -> Any:
         return sorted_columns(columns, results)[0]
 
-    parts: list[Part] = [column.part, *offsets_parts(segments=segments)]
-    return _Sorting(request, parts, column.outputs, count, count, column.rows - 1, finish, False)
+    parts: list[Part] = [column.part, *first.parts]
+    return _Sorting(request, parts, column.outputs, count, most, column.rows - 1, finish, False)
 
 
 def _sort(
@@ -203,7 +196,8 @@ class OrderedOperators(Operators[A]):
             algorithm: "auto", "mergesort", "radix" or "odd-even-mergesort"; the result is the same.
             segments: s + 1 offsets that rise from 0 to n. Each segment keys[segments[i]:segments[i + 1]] is sorted for
                 itself.
-            limit: return only the first `limit` results of the order. Not together with segments.
+            limit: return only the first `limit` results of the order; with segments, those of each, one segment after
+                the other. corank.limited_segments tells where each begins.
             dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             **options: see CallOptions.
 
@@ -255,14 +249,15 @@ class OrderedOperators(Operators[A]):
             algorithm: "auto", "mergesort", "radix" or "odd-even-mergesort"; the result is the same.
             segments: s + 1 offsets that rise from 0 to n. Each segment keys[segments[i]:segments[i + 1]] is sorted for
                 itself.
-            limit: return only the first `limit` results of the order. Not together with segments.
+            limit: return only the first `limit` results of the order; with segments, those of each, one segment after
+                the other. corank.limited_segments tells where each begins.
             dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
 
         Returns:
-            Positions, shape (n,) or (min(n, limit),), so that keys[positions] is sorted. With segments, positions count
-            from the start of the whole array.
+            Positions, shape (n,) or less with a limit, so that keys[positions] is sorted. With segments, positions
+            count from the start of the whole array.
 
         Examples:
             >>> client.argsort([30, 10, 20])
@@ -293,7 +288,8 @@ class OrderedOperators(Operators[A]):
             algorithm: "auto", "mergesort", "radix" or "odd-even-mergesort"; the result is the same.
             segments: s + 1 offsets that rise from 0 to n. Each segment keys[segments[i]:segments[i + 1]] is sorted for
                 itself.
-            limit: return only the first `limit` results of the order. Not together with segments.
+            limit: return only the first `limit` results of the order; with segments, those of each, one segment after
+                the other. corank.limited_segments tells where each begins.
             dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
@@ -333,7 +329,7 @@ class OrderedOperators(Operators[A]):
             nan: as for `sort_columns`.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
             segments: as for `sort_columns`. Row numbers count from the start of all rows.
-            limit: return only the first `limit` rows of the order.
+            limit: return only the first `limit` rows of the order; with segments, those of each.
             runs: as for `sort_columns`.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
@@ -346,12 +342,13 @@ class OrderedOperators(Operators[A]):
             array([1, 2, 0])
         """
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-        request, found = columns_request(columns, Order(descending, nulls, nan), number, limit)
+        first = first_rows(limit, segments)
+        request, found = columns_request(columns, Order(descending, nulls, nan), number, first)
         request.output = operators.SORT_OUTPUT_INDICES
-        parts: list[Part] = [*(column.part for column in found), *offsets_parts(segments=segments, runs=runs)]
+        parts: list[Part] = [*(column.part for column in found), *first.parts, *runs_parts(runs)]
         rows = found[0].rows
-        count = rows if limit is None else min(request.limit, rows)
-        indices = indices_output("indices", request, "indices_destination", count, rows - 1, index_dtype)
+        count, most = first.count(rows), first.most(rows)
+        indices = indices_output("indices", request, "indices_destination", count, rows - 1, index_dtype, most)
         task = Task("Sort", "sort", request, parts, [indices], operators.SortResponse, one)
         return self._array(task, options)
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from corank import _conversion as conversion
-from corank._columns import Column, KeyColumn, Order, columns_request, offsets_parts, sorted_columns
+from corank._columns import Column, KeyColumn, Order, columns_request, runs_parts, sorted_columns
 from corank._elements import Input
+from corank._first_rows import first_rows
 from corank._nulls import NanOrder, NullOrder
 from corank._options import SORT_ALGORITHMS, CallOptions, choice
 from corank._ordered import SortAlgorithm, indices_output
@@ -56,10 +57,10 @@ class ColumnOperators(Operators[A]):
                 does. The latter two follow `nulls` in columns without nulls too. One for all columns, or one for each.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
             segments: s + 1 offsets that rise from 0 to n. Rows segments[i] to segments[i + 1] are sorted by
-                themselves. Not together with a limit or runs.
-            limit: return only the first `limit` rows of the order.
-                Strings in shared memory (out=) then need room for limit times the longest one, or for all of them if
-                that is less.
+                themselves. Not together with runs.
+            limit: return only the first `limit` rows of the order; with segments, those of each, one segment after the
+                other. corank.limited_segments tells where each begins. Strings in shared memory (out=) then need room
+                for as many of the longest one, or for all of them if that is less.
             runs: r + 1 offsets that rise from 0 to n, to merge tables: rows are sorted runs, one after the other, and
                 run i is rows runs[i] to runs[i + 1]. Equal rows of an earlier run come first. The server checks that
                 each run is sorted. Not together with an algorithm.
@@ -76,15 +77,16 @@ class ColumnOperators(Operators[A]):
             [['a', 'b', 'b'], array([3, 1, 2])]
         """
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-        request, found = columns_request(columns, Order(descending, nulls, nan), number, limit)
+        first = first_rows(limit, segments)
+        request, found = columns_request(columns, Order(descending, nulls, nan), number, first)
         request.output = operators.SORT_OUTPUT_KEYS
-        offsets = offsets_parts(segments=segments, runs=runs)
+        offsets = [*first.parts, *runs_parts(runs)]
         if values is None:
             return self._sort_columns(request, found, offsets, [], options)
         part, value_dtype = conversion.values("values", values)
-        rows = found[0].rows if limit is None else min(limit, found[0].rows)
+        count, most = first.count(found[0].rows), first.most(found[0].rows)
         type_ = part.header.type
-        output = Output("values", request, "values_destination", value_dtype, rows, element_type=type_)
+        output = Output("values", request, "values_destination", value_dtype, count, element_type=type_, most=most)
         return self._sort_columns(request, found, [part, *offsets], [output], options)
 
     def sort_columns_with_indices(
@@ -110,7 +112,7 @@ class ColumnOperators(Operators[A]):
             nan: as for `sort_columns`.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
             segments: as for `sort_columns`. Positions count from the start of all rows.
-            limit: return only the first `limit` rows of the order.
+            limit: return only the first `limit` rows of the order; with segments, those of each.
             runs: as for `sort_columns`.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
@@ -123,12 +125,13 @@ class ColumnOperators(Operators[A]):
             ([['a', 'b', 'b'], array([3, 1, 2])], array([1, 2, 0]))
         """
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-        request, found = columns_request(columns, Order(descending, nulls, nan), number, limit)
+        first = first_rows(limit, segments)
+        request, found = columns_request(columns, Order(descending, nulls, nan), number, first)
         request.output = operators.SORT_OUTPUT_KEYS_AND_INDICES
         rows = found[0].rows
-        count = rows if limit is None else min(limit, rows)
-        indices = indices_output("indices", request, "indices_destination", count, rows - 1, index_dtype)
-        return self._sort_columns(request, found, offsets_parts(segments=segments, runs=runs), [indices], options)
+        count, most = first.count(rows), first.most(rows)
+        indices = indices_output("indices", request, "indices_destination", count, rows - 1, index_dtype, most)
+        return self._sort_columns(request, found, [*first.parts, *runs_parts(runs)], [indices], options)
 
     def _sort_columns(
         self,
