@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from typing import Any
@@ -21,11 +22,19 @@ from cluster_rows import (
     rows_of,
     same,
 )
-from corank import _partitioning
+from corank import _partitioning, _ray_run
 from corank._ray_run import Run
 from corank._ray_servers import servers_of
 from corank.testing import LocalServer
 from ray.cluster_utils import Cluster
+
+
+@pytest.fixture(params=["moves", "gathers"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How rows get to the tasks that merge them. Both ways work on any number of nodes."""
+    reach = math.inf if request.param == "gathers" else 0
+    monkeypatch.setattr(_ray_run, "reach_bytes", lambda nodes: reach)
+    return str(request.param)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +49,7 @@ from ray.cluster_utils import Cluster
     ids=str,
 )
 def test_sort_gives_the_rows_of_a_stable_sort(
-    cluster: Cluster, order: Order, nulls: Any, partitions: int | None
+    cluster: Cluster, way: str, order: Order, nulls: Any, partitions: int | None
 ) -> None:
     tables = blocks(5, 4_000)
     ds = ray.data.from_arrow(tables)
@@ -49,7 +58,7 @@ def test_sort_gives_the_rows_of_a_stable_sort(
     assert same(rows_of(ordered), expected(tables, order, nulls))
 
 
-def test_blocks_are_alike_in_size_even_if_all_keys_are_equal(cluster: Cluster) -> None:
+def test_blocks_are_alike_in_size_even_if_all_keys_are_equal(cluster: Cluster, way: str) -> None:
     tables = [pa.table({"key": np.zeros(5_000, np.int8), "row": np.arange(5_000) + 5_000 * at}) for at in range(4)]
     ordered = corank.ray.sort(ray.data.from_arrow(tables), "key", partitions=8)
     assert same(rows_of(ordered), pa.concat_tables(tables))
@@ -57,7 +66,7 @@ def test_blocks_are_alike_in_size_even_if_all_keys_are_equal(cluster: Cluster) -
     assert max(sizes) < 1.5 * 20_000 / 8
 
 
-def test_many_rounds_give_the_same_rows(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rounds_give_the_same_rows(cluster: Cluster, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_partitioning, "MOST_RUNS", 2)
     tables = blocks(7, 500)
     times: list[list[corank.ray.StageTime]] = []
@@ -68,7 +77,7 @@ def test_many_rounds_give_the_same_rows(cluster: Cluster, monkeypatch: pytest.Mo
     assert sum(each.rows for each in stages if each.stage == "map") == 3_500
 
 
-def test_merge_takes_equal_rows_of_earlier_data_sets_first(cluster: Cluster) -> None:
+def test_merge_takes_equal_rows_of_earlier_data_sets_first(cluster: Cluster, way: str) -> None:
     halves = [blocks(3, 2_000, seed) for seed in (1, 2)]
     order = {"number": True, "name": False}
     sorted_halves = [expected(tables, order) for tables in halves]
@@ -77,13 +86,13 @@ def test_merge_takes_equal_rows_of_earlier_data_sets_first(cluster: Cluster) -> 
     assert same(rows_of(merged), expected(sorted_halves, order))
 
 
-def test_merge_refuses_blocks_that_are_not_sorted(cluster: Cluster) -> None:
+def test_merge_refuses_blocks_that_are_not_sorted(cluster: Cluster, way: str) -> None:
     tables = [pa.table({"key": [3, 1, 2]}), pa.table({"key": [1, 2, 3]})]
     with pytest.raises(corank.InvalidArgument, match="not sorted"):
         corank.ray.merge([ray.data.from_arrow(tables)], "key")
 
 
-def test_empty_data_sets_and_blocks_are_ordinary_input(cluster: Cluster) -> None:
+def test_empty_data_sets_and_blocks_are_ordinary_input(cluster: Cluster, way: str) -> None:
     empty = pa.table({"key": pa.array([], pa.int64())})
     assert corank.ray.sort(ray.data.from_arrow(empty), "key").count() == 0
     ordered = corank.ray.sort(ray.data.from_arrow([empty, pa.table({"key": [2, 1]}), empty]), "key")

@@ -108,6 +108,15 @@ def test_plans_hold_every_block_and_partition_once_within_the_limits(
         assert len(plan.rounds) == -(-blocks // MOST_RUNS)
 
 
+@pytest.mark.parametrize(("reach", "gathers", "rounds"), [(0, False, 25), (99 << 20, False, 25), (100 << 20, True, 4)])
+def test_blocks_within_reach_are_gathered_in_rounds_of_as_many_as_a_merge_takes(
+    reach: int, gathers: bool, rounds: int
+) -> None:
+    plan = partitioning.plan_of(100, 4, 4, 1 << 20, 1 << 20, reach)
+    assert (plan.gathers, len(plan.rounds)) == (gathers, rounds)
+    assert len(plan.groups) == 4
+
+
 @pytest.mark.parametrize("runs", [1, 2, 32, 33, 1024, 1025, 40_000])
 def test_levels_merge_consecutive_runs_until_one_is_left(runs: int) -> None:
     held = [[at] for at in range(runs)]

@@ -37,6 +37,8 @@ class Plan(NamedTuple):
     """The blocks of each round, at most MOST_RUNS."""
     groups: tuple[range, ...]
     """The partitions that one task of a round merges."""
+    gathers: bool = False
+    """Whether these tasks read the blocks. Otherwise they get rows that the blocks' own tasks took."""
 
 
 def _pieces(count: int, parts: int) -> tuple[range, ...]:
@@ -45,16 +47,26 @@ def _pieces(count: int, parts: int) -> tuple[range, ...]:
     return tuple(range(begin, end) for begin, end in zip(cuts, cuts[1:]))
 
 
-def plan_of(blocks: int, partitions: int, cores: int, block_bytes: float, merge_bytes: float = MERGE_BYTES) -> Plan:
+def plan_of(
+    blocks: int,
+    partitions: int,
+    cores: int,
+    block_bytes: float,
+    merge_bytes: float = MERGE_BYTES,
+    reach_bytes: float = 0,
+) -> Plan:
     """Plans the tasks for `blocks` blocks; a task of a round merges at most `merge_bytes`.
 
-    One block may be more than that, cut into as many pieces as there are partitions.
+    One block may be more than that, cut into as many pieces as there are partitions. Tasks gather rows from the blocks
+    if these have at most `reach_bytes`: then every row moves once. A round has more blocks then, because what its tasks
+    merge is there only while they run.
     """
-    most = int(min(MOST_RUNS, max(1, merge_bytes * partitions // max(block_bytes, 1))))
+    gathers = blocks * block_bytes <= reach_bytes
+    most = MOST_RUNS if gathers else int(min(MOST_RUNS, max(1, merge_bytes * partitions // max(block_bytes, 1))))
     rounds = _pieces(blocks, -(-blocks // most))
     round_bytes = max(map(len, rounds)) * block_bytes
     groups = min(partitions, max(cores, int(-(-round_bytes // merge_bytes))))
-    return Plan(rounds, _pieces(partitions, groups))
+    return Plan(rounds, _pieces(partitions, groups), gathers)
 
 
 def merge_levels(runs: int) -> list[tuple[range, ...]]:

@@ -20,11 +20,21 @@ _RETRIES = 5
 _ROUNDS_IN_FLIGHT = 2
 _SHARES = 4
 """A merge takes at most this part of the object store that is there for each core of its node."""
+_REACH = 3
+"""Tasks gather rows from blocks of at most this part of the object store, which also takes the rows that they make."""
 RESOURCE = "corank"
 """If nodes of the cluster have this custom resource, each task that calls a server takes 1 of it."""
 
 Call = tuple[Any, Sequence[Any]]
 """A task and its arguments."""
+
+
+def reach_bytes(nodes: Sequence[Any]) -> float:
+    """The most bytes of blocks from which tasks gather rows.
+
+    The tasks of a single node read its blocks in place. On more nodes, Ray would copy whole blocks between them.
+    """
+    return nodes[0]["Resources"].get("object_store_memory", math.inf) / _REACH if len(nodes) == 1 else 0
 
 
 class Run:
@@ -43,6 +53,7 @@ class Run:
             node["Resources"].get("object_store_memory", math.inf) / max(1, node["Resources"]["CPU"]) for node in alive
         ]
         self.merge_bytes = int(min([MERGE_BYTES, *(store / _SHARES for store in stores)]))
+        self._reach_bytes = reach_bytes(alive)
         self._resources = {RESOURCE: 1} if total.get(RESOURCE, 0) >= 1 else None
 
     def start(
@@ -116,16 +127,17 @@ class Run:
         self.wait([ended for _, ended in started])
         return list(self.get([found for found, _ in started]))
 
-    def plan(self, blocks: int, partitions: int, nbytes: float) -> Plan:
+    def plan(self, blocks: int, partitions: int, nbytes: float, may_gather: bool = True) -> Plan:
         """The rounds of so many blocks of so many bytes in all."""
-        return plan_of(blocks, partitions, self._cores, nbytes / blocks, self.merge_bytes)
+        reach = self._reach_bytes if may_gather else -1
+        return plan_of(blocks, partitions, self._cores, nbytes / blocks, self.merge_bytes, reach)
 
     def rounds(
         self,
         refs: Sequence[Any],
         plan: Plan,
         cut: Callable[[Any, int], Call],
-        merge: Callable[[range, Sequence[Any]], Call],
+        merge: Callable[[range, Sequence[Any], Sequence[Any]], Call],
     ) -> list[list[Any]]:
         """Cuts blocks and merges their pieces, round by round.
 
@@ -134,7 +146,7 @@ class Run:
             plan: the rounds, and the groups of partitions.
             cut: the task that cuts a block, of this number, into a piece for each group.
             merge: the task that merges pieces of a group, in the order of their blocks, into a run for each of its
-                partitions.
+                partitions. It is told which blocks these are.
 
         Returns:
             The runs of each partition, one from each round.
@@ -147,7 +159,8 @@ class Run:
             pieces = [self.start(*cut(refs[number], number), len(plan.groups)) for number in blocks]
             ended = [made[-1] for made in pieces]
             for at, group in enumerate(plan.groups):
-                made = self.start(*merge(group, [each[at] for each in pieces]), len(group), at=at)
+                call = merge(group, [each[at] for each in pieces], [refs[number] for number in blocks])
+                made = self.start(*call, len(group), at=at)
                 for partition, run in zip(group, made):
                     runs[partition].append(run)
                 ended.append(made[-1])

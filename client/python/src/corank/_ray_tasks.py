@@ -148,6 +148,7 @@ class Piece(NamedTuple):
     """What a block has for a group of partitions: sorted rows."""
 
     rows: Any
+    """A table, or the numbers of the rows in the block."""
     begins: list[int]
     """Where each partition begins in them."""
     ends: list[int]
@@ -163,9 +164,10 @@ def cut_block(
     keys: Keys,
     is_sorted: bool,
     is_split: bool,
+    takes: bool,
     servers: Servers,
 ) -> Iterator[Any]:
-    """Sorts a block and cuts it into a piece for each group of partitions.
+    """Sorts a block and cuts it into a piece for each group of partitions; `takes`: with the rows themselves.
 
     If `is_split`, boundaries may lie between rows of one key. Otherwise the partitions on both sides of such a boundary
     get all rows of its key.
@@ -193,7 +195,9 @@ def cut_block(
         ends = partitioning.ends_of(np.where(limits.blocks < 0, lower, upper), rows, partitions)[1:]
     for group in groups:
         first, last = begins[group.start], ends[group.stop - 1]
-        piece = own(table.slice(first, last - first)) if is_sorted else take_rows(table, positions[first:last])
+        piece = positions[first:last]
+        if takes:
+            piece = own(table.slice(first, last - first)) if is_sorted else take_rows(table, piece)
         inside = slice(group.start, group.stop)
         yield Piece(piece, [each - first for each in begins[inside]], [each - first for each in ends[inside]])
     yield watch.done(rows, nbytes)
@@ -204,10 +208,26 @@ def own(table: Any) -> Any:
     return take_rows(table, np.arange(table.num_rows))
 
 
+def gather_group(keys: Keys, schema: Any, servers: Servers, *pieces_and_blocks: Any) -> Iterator[Any]:
+    """Takes the rows of pieces that have only numbers from their blocks, which follow the pieces, and merges them."""
+    watch = Watch("merge")
+    count = len(pieces_and_blocks) // 2
+    rows = [
+        take_rows(block.cast(schema) if block.num_rows else schema.empty_table(), piece.rows)
+        for piece, block in zip(pieces_and_blocks[:count], pieces_and_blocks[count:])
+    ]
+    yield from _merged_group(watch, rows, pieces_and_blocks[:count], keys, servers)
+
+
 def merge_group(keys: Keys, servers: Servers, *pieces: Piece) -> Iterator[Any]:
     """Merges what the blocks of a round have for a group of partitions: a table for each partition."""
-    watch = Watch("merge")
-    whole, positions = merged(watch, [each.rows for each in pieces], keys, servers)
+    yield from _merged_group(Watch("merge"), [each.rows for each in pieces], pieces, keys, servers)
+
+
+def _merged_group(
+    watch: Watch, tables: Sequence[Any], pieces: Sequence[Piece], keys: Keys, servers: Servers
+) -> Iterator[Any]:
+    whole, positions = merged(watch, tables, keys, servers)
     begins, ends = (np.sum(places, axis=0) for places in zip(*((each.begins, each.ends) for each in pieces)))
     for begin, end in zip(begins, ends):
         yield take_rows(whole, positions[begin:end])

@@ -332,9 +332,13 @@ def _runs(
         plan,
         lambda ref, number: (
             tasks.cut_block,
-            [ref, number, schema, limits, plan.groups, keys, is_sorted, is_split, run.servers],
+            [ref, number, schema, limits, plan.groups, keys, is_sorted, is_split, not plan.gathers, run.servers],
         ),
-        lambda group, pieces: (tasks.merge_group, [keys, run.servers, *pieces]),
+        lambda group, pieces, blocks: (
+            (tasks.gather_group, [keys, schema, run.servers, *pieces, *blocks])
+            if plan.gathers
+            else (tasks.merge_group, [keys, run.servers, *pieces])
+        ),
     )
 
 
@@ -360,13 +364,14 @@ def _grouped(
     limits = run.result(groups.group_boundaries, [samples, keys, wanted, options.is_default, run.servers])
     partitions = len(run.get(limits).rows) + 1
     # A partial result may be larger than a row.
-    plan = run.plan(len(refs), partitions, sum(each.nbytes for each in samples) + rows * aggregates.row_bytes)
+    nbytes = sum(each.nbytes for each in samples) + rows * aggregates.row_bytes
+    plan = run.plan(len(refs), partitions, nbytes, may_gather=False)
     is_last = len(plan.rounds) == 1
     runs = run.rounds(
         refs,
         plan,
         lambda ref, number: (groups.group_block, [ref, schema, limits, plan.groups, aggregates, run.servers]),
-        lambda group, pieces: (groups.combine_group, [group, limits, aggregates, run.servers, is_last, *pieces]),
+        lambda group, pieces, _: (groups.combine_group, [group, limits, aggregates, run.servers, is_last, *pieces]),
     )
     blocks = run.reduced(runs, lambda runs, is_last: (groups.combine_runs, [aggregates, run.servers, is_last, *runs]))
     return ray.data.from_arrow_refs([each for (each,) in blocks])
