@@ -102,6 +102,12 @@ struct TileView {
     if (Element::kHasIndex && exists) element.index = indices[i];
     return element;
   }
+  /// Whether element i comes before element j. Reads their indices only if their keys are equal.
+  __device__ __forceinline__ bool IsBefore(int i, int j) const {
+    const typename Element::Key key = keys[i], other = keys[j];
+    if constexpr (Element::kHasIndex) return key < other || (key == other && indices[i] < indices[j]);
+    return key < other;
+  }
   __device__ __forceinline__ void Put(int i, const Element& element) const {
     keys[i] = element.key;
     if constexpr (Element::kHasIndex) indices[i] = element.index;
@@ -156,8 +162,8 @@ __device__ __forceinline__ void MergeRuns(const TileView<Element>& tile, int a, 
   int from_a = Max(0, first - b_count);
   for (int step = run / 32; true; step = Max(1, step / 32)) {
     const int last = from_a + (lane + 1) * step - 1;
-    // If the keys are equal, the element of the earlier run comes first.
-    const bool precedes = last < end && !(tile.keys[b + first - 1 - last] < tile.keys[a + last]);
+    // The indices of a run may be in any order, so its place does not decide between equal keys.
+    const bool precedes = last < end && !tile.IsBefore(b + first - 1 - last, a + last);
     from_a += step * __popc(__ballot_sync(kWholeWarp, precedes));
     if (step == 1) break;
   }
