@@ -17,6 +17,8 @@ from table_cases import TYPES, column  # noqa: E402
 
 from corank._arrow_columns import arrow_column  # noqa: E402
 from corank._arrow_rows import take_column  # noqa: E402
+from corank._key_columns import one_array  # noqa: E402
+from corank._pieces import PIECE_ROWS  # noqa: E402
 
 SORTED = [type_ for type_ in TYPES if not (pa.types.is_decimal(type_) or pa.types.is_dictionary(type_))]
 
@@ -85,3 +87,17 @@ def test_other_types_say_what_to_pass() -> None:
     ):
         with pytest.raises(TypeError, match=text):
             columns_request([array], Order(), operators.SORT_ALGORITHM_AUTO)
+
+
+@pytest.mark.parametrize("count", [PIECE_ROWS, PIECE_ROWS + 1, 2 * PIECE_ROWS + 9])
+@pytest.mark.parametrize("nulls", [False, True])
+def test_strings_of_many_pieces_become_one_array(count: int, nulls: bool) -> None:
+    texts = pa.array([None if nulls and at % 7 == 3 else "x" * (at % 19) + str(at) for at in range(count + 5)])
+    expected = texts.cast(pa.large_binary())[5:]
+    for type_ in (pa.string(), pa.large_string(), pa.string_view(), pa.binary_view(), None):
+        array = texts.dictionary_encode() if type_ is None else texts.cast(type_)
+        for given in (array[5:], pa.chunked_array([array[5:9], array[9:9], array[9:]])):
+            found = one_array(given)
+            found.validate(full=True)
+            assert found.equals(expected), given.type
+    assert one_array(pa.chunked_array([pa.nulls(count, pa.string())] * 2)).null_count == 2 * count

@@ -14,9 +14,9 @@ from table_cases import OF_POLARS, TYPES, column, plain  # noqa: E402
 from corank import _frames as frames  # noqa: E402
 from corank import _row_hashes as row_hashes  # noqa: E402
 from corank._key_columns import Nan  # noqa: E402
+from corank._pieces import PIECE_ROWS  # noqa: E402
 
 SEED = 2**64 - 3
-PIECE = row_hashes.PIECE_ROWS
 
 
 def same(value: Any, nan: Nan) -> Any:
@@ -61,7 +61,7 @@ def test_strings_of_any_length_have_numbers_of_their_own() -> None:
     assert not set(hashes.tolist()) & set(row_hashes.row_hashes(pa.table({"k": array}), "null", 1).tolist())
 
 
-@pytest.mark.parametrize("count", [0, 1, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE + 5])
+@pytest.mark.parametrize("count", [0, 1, PIECE_ROWS - 1, PIECE_ROWS, PIECE_ROWS + 1, 3 * PIECE_ROWS + 5])
 def test_pieces_of_rows_make_one_whole(count: int) -> None:
     places = np.random.default_rng(count).permutation(count)
     texts = pa.array([f"{at % 1000:0{at % 23}}" for at in range(count)], pa.string())

@@ -21,7 +21,8 @@ from corank._arrow_rows import decoded_runs, indices_of, take_column, take_rows,
 from corank._column_names import listed
 from corank._errors import InvalidArgument
 from corank._key_columns import Nan, Nulls, held_type
-from corank._row_hashes import are_equal, of_pieces, row_hashes
+from corank._pieces import of_pieces
+from corank._row_hashes import are_equal, row_hashes
 
 Rows = NDArray[Any]
 """Row numbers, of any type of integers."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from corank._elements import flag
+from corank._pieces import PIECE_ROWS, of_pieces
 
 U64 = NDArray[np.uint64]
 Nulls = Literal["first", "last"]
@@ -35,11 +36,40 @@ class Order(NamedTuple):
 def one_array(column: Any) -> Any:
     """A column as one array; strings with 64-bit offsets, because all of them may exceed 2 GiB."""
     type_ = held_type(column.type)
-    if type_ != column.type:
-        column = column.cast(type_)
     if _is_bytes(type_):
-        column = column.cast(pa.large_binary())
-    return combined(column)
+        is_copied = type_ != column.type or _is_view(type_) or getattr(column, "num_chunks", 1) > 1
+        return _strings_in_one(column) if is_copied and len(column) > PIECE_ROWS else _large(column)
+    return combined(column.cast(type_) if type_ != column.type else column)
+
+
+def _large(column: Any) -> Any:
+    """Strings as one array with 64-bit offsets."""
+    return combined(column.cast(held_type(column.type)).cast(pa.large_binary()))
+
+
+def _strings_in_one(column: Any) -> Any:
+    """What `_large` makes, by several threads."""
+    count = len(column)
+    parts = list(of_pieces(lambda piece: _large(column[piece]), count))
+    ends = [np.frombuffer(part.buffers()[1], np.int64, len(part) + 1, part.offset * 8) for part in parts]
+    begins = np.cumsum([0, *(each[-1] - each[0] for each in ends)])
+    buffers = [pa.allocate_buffer(8 * (count + 1)), pa.allocate_buffer(int(begins[-1]))]  # from pages it used before
+    offsets, data = np.frombuffer(buffers[0], np.int64), np.frombuffer(buffers[1], np.uint8)
+    offsets[0] = 0
+
+    def put(piece: slice) -> None:
+        at = piece.start // PIECE_ROWS
+        np.add(ends[at][1:], begins[at] - ends[at][0], out=offsets[piece.start + 1 : piece.stop + 1])
+        into = data[begins[at] : begins[at + 1]]
+        if into.size:
+            into[:] = np.frombuffer(parts[at].buffers()[2], np.uint8, into.size, ends[at][0])
+
+    list(of_pieces(put, count))
+    validity = None
+    if any(part.null_count for part in parts):
+        are_valid = [np.asarray(part.is_valid()) for part in parts]
+        validity = pa.py_buffer(np.packbits(np.concatenate(are_valid), bitorder="little"))
+    return pa.Array.from_buffers(pa.large_binary(), count, [validity, *buffers])
 
 
 def combined(column: Any) -> Any:
@@ -60,16 +90,19 @@ def held_type(type_: Any) -> Any:
             return type_
 
 
+def _is_view(type_: Any) -> bool:
+    return bool(pa.types.is_string_view(type_) or pa.types.is_binary_view(type_))
+
+
 def _is_bytes(type_: Any) -> bool:
     types = pa.types
-    views = (getattr(types, "is_string_view", None), getattr(types, "is_binary_view", None))
     return (
         types.is_string(type_)
         or types.is_large_string(type_)
         or types.is_binary(type_)
         or types.is_large_binary(type_)
         or types.is_fixed_size_binary(type_)
-        or any(check is not None and check(type_) for check in views)
+        or _is_view(type_)
     )
 
 

@@ -7,10 +7,8 @@ stay in a core's cache, a thread for each.
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,25 +17,14 @@ from numpy.typing import NDArray
 
 from corank._copying import bytes_of
 from corank._key_columns import U64, Nan, decimal_words, filled, is_number, numbers_of, one_array
+from corank._pieces import of_pieces
 
-PIECE_ROWS = 1 << 16
 _MOST_MIXED = 1024
 """Bytes of a string that NumPy mixes in. Longer ones have a digest, because each 8 bytes take a round of the piece."""
 _FACTORS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 _SHIFTS = np.uint64(32), np.uint64(29)
 _NULL = np.uint64(0x6E756C6C)
 _FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
-T = TypeVar("T")
-
-
-def of_pieces(made: Callable[[slice], T], count: int) -> Iterator[T]:
-    """What a function makes of each piece of so many rows, by several threads if there are several pieces."""
-    pieces = [slice(begin, min(begin + PIECE_ROWS, count)) for begin in range(0, count, PIECE_ROWS)]
-    if len(pieces) < 2:
-        yield from map(made, pieces)
-        return
-    with ThreadPoolExecutor(min(len(pieces), os.cpu_count() or 1)) as pool:
-        yield from pool.map(made, pieces)
 
 
 def row_hashes(keys: Any, nan: Nan, seed: int) -> U64:
@@ -48,8 +35,7 @@ def row_hashes(keys: Any, nan: Nan, seed: int) -> U64:
         for column in keys.columns:
             _mix_column(out[piece], one_array(column.slice(piece.start, piece.stop - piece.start)), nan)
 
-    for _ in of_pieces(mix_piece, keys.num_rows):
-        pass
+    list(of_pieces(mix_piece, keys.num_rows))
     return out
 
 
