@@ -1,11 +1,13 @@
 #include "server/security/listener.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -14,6 +16,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -21,6 +24,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace corank {
 namespace {
@@ -50,6 +55,26 @@ int ListenOn(const sockaddr* address, socklen_t size, bool both_families) {
   errno = error;
   return -1;
 }
+
+// Holds other servers off the folder of a path while this one looks at what has the path, and takes it. Where nobody
+// may lock the folder, or somebody has it for a second, there is no lock.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::filesystem::path& path)
+      : fd_(open(path.has_parent_path() ? path.parent_path().c_str() : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    for (int i = 0; i < 100 && fd_ >= 0 && flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++i) {
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+  }
+  ~FolderLock() {
+    if (fd_ >= 0) close(fd_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  const int fd_;
+};
 
 int PortOf(int fd) {
   sockaddr_storage address{};
@@ -185,6 +210,7 @@ absl::Status Listener::ListenOnPath(const std::string& path) {
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof(address.sun_path) - 1);
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
+  const FolderLock lock(path);
   struct stat status {};
   if (lstat(path.c_str(), &status) == 0) {
     if (!S_ISSOCK(status.st_mode)) return Cannot(name, "the path exists and is not a socket");

@@ -9,13 +9,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/barrier.h"
 #include "absl/synchronization/mutex.h"
 #include "tests/server/running_server.h"
 #include "tests/server/test_certificates.h"
@@ -132,6 +136,26 @@ TEST_F(ListenerTest, APathIsTakenOverFromTheDeadAndNotFromTheLiving) {
   Listen(address);
   folder_.Write("socket", "mine");
   EXPECT_THAT(Error(address), HasSubstr("not a socket"));
+}
+
+TEST_F(ListenerTest, OneOfSeveralThatStartTogetherTakesThePathOfTheDead) {
+  const std::string address = "unix:" + folder_.Path("socket");
+  for (int i = 0; i < 100; ++i) {
+    LeaveSocket("socket");
+    std::array<std::unique_ptr<Listener>, 4> made;
+    absl::Barrier* const start = new absl::Barrier(made.size());
+    std::vector<std::thread> threads;
+    for (auto& listener : made) {
+      threads.emplace_back([&] {
+        if (start->Block()) delete start;
+        auto found = Listener::Create(*ListenAddress::Parse(address), 0, &logger_);
+        if (found.ok()) listener = *std::move(found);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(std::count(made.begin(), made.end(), nullptr), 3);
+    EXPECT_THAT(Error(address), HasSubstr("in use")) << "the socket in the folder is not the listener's";
+  }
 }
 
 TEST_F(ListenerTest, ASuccessorTakesThePathWhileItsPredecessorStops) {
