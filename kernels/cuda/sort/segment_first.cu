@@ -71,9 +71,9 @@ struct SegmentSink {
   uint32_t* candidates;
   int64_t begin;
 
-  __device__ __forceinline__ unsigned long long Take(uint32_t places) const { return atomicAdd(taken, places); }
-  __device__ __forceinline__ unsigned long long Capacity() const { return Tuning::kCapacity; }
-  __device__ __forceinline__ void Put(unsigned long long place, int64_t index) const {
+  __device__ __forceinline__ int64_t Take(uint32_t places) const { return atomicAdd(taken, places); }
+  __device__ __forceinline__ int64_t Capacity() const { return Tuning::kCapacity; }
+  __device__ __forceinline__ void Put(int64_t place, int64_t index) const {
     candidates[place] = static_cast<uint32_t>(index - begin);
   }
 };

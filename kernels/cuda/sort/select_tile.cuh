@@ -75,10 +75,10 @@ __device__ __forceinline__ bool PutHits(uint32_t hits, int64_t at, const Sink& s
     const uint32_t other = __shfl_up_sync(kAllLanes, end, step);
     if (lane >= step) end += other;
   }
-  unsigned long long base = 0;
+  int64_t base = 0;
   if (lane == 31) base = sink.Take(end);
   base = __shfl_sync(kAllLanes, base, 31);
-  for (unsigned long long place = base + end - mine; hits != 0; hits &= hits - 1, ++place) {
+  for (int64_t place = base + end - mine; hits != 0; hits &= hits - 1, ++place) {
     const int hit = __ffs(static_cast<int>(hits)) - 1;
     const int64_t index = at + hit / kPer * (SelectionTuning::kThreads * kPer) + hit % kPer;
     if (place < sink.Capacity()) sink.Put(place, index);
