@@ -21,9 +21,9 @@ SEED = 2**64 - 3
 
 def same(value: Any, nan: Nan) -> Any:
     """A value, in a form that is equal for equal keys."""
-    if isinstance(value, float) and np.isnan(value):
+    if value != value:
         return None if nan == "null" else "NaN"
-    return value + 0 if isinstance(value, float) else value
+    return value
 
 
 @pytest.mark.parametrize("nan", ["null", "beside_null"])
@@ -32,8 +32,8 @@ def test_rows_have_equal_numbers_if_and_only_if_they_are_equal(type_: Any, nan: 
     for seed in range(6):
         rng = np.random.default_rng(seed)
         tables = [
-            pa.table({"a": column(rng, type_, 60, bool(seed % 2)), "b": pa.array(rng.integers(0, 2, 60), pa.int8())})
-            for _ in range(2)
+            pa.table({"a": column(rng, type_, 60, has_nulls), "b": pa.array(rng.integers(0, 2, 60), pa.int8())})
+            for has_nulls in (bool(seed & 1), bool(seed & 2))
         ]
         if pa.types.is_dictionary(type_):
             tables = [table.set_column(0, "a", plain(table["a"])) for table in tables]
