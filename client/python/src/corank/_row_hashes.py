@@ -104,7 +104,10 @@ def _mix_strings(state: U64, data: NDArray[np.uint8], offsets: NDArray[np.int64]
     words_at = np.ndarray((data.size - 7,), np.uint64, data, strides=(1,))
     shortest, longest = int(lengths.min()), int(lengths.max())
     for done in range(0, min(longest, _MOST_MIXED), 8):
-        if done < shortest:
+        if longest == shortest:  # the words of the rows have one distance
+            left, mixed = lengths[:1] - done, state
+            words = np.ndarray(len(lengths), np.uint64, data, int(begins[0]) + done, (longest,)).copy()
+        elif done < shortest:
             left, words, mixed = lengths - done, words_at[begins + done], state
         else:
             rows = np.flatnonzero(lengths > done)
