@@ -96,6 +96,9 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> TlsContext::Create(const std::
   std::shared_ptr<const TlsContext> context(new TlsContext(made));
   SSL_CTX_set_min_proto_version(made, TLS1_2_VERSION);
   SSL_CTX_set_options(made, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_NO_COMPRESSION);
+  // A resumed session would skip the check of the client's certificate: no tickets, by TLS 1.2 and by 1.3.
+  SSL_CTX_set_options(made, SSL_OP_NO_TICKET);
+  SSL_CTX_set_num_tickets(made, 0);
   // The rest of a write may lie elsewhere when it is tried again, and may be written in part.
   SSL_CTX_set_mode(made,
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
@@ -103,7 +106,6 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> TlsContext::Create(const std::
   SSL_CTX_clear_mode(made, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_cipher_list(made, kCiphers12);
   SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_num_tickets(made, 0);  // a resumed session would skip the check of the client's certificate
   SSL_CTX_set_alpn_select_cb(made, ChooseProtocol, nullptr);
   if (absl::Status status = UseCertificates(made, certificate); !status.ok()) return status;
   const Bio bio = Open(key);

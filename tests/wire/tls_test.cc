@@ -1,8 +1,12 @@
 #include "server/wire/tls.h"
 
+#include <openssl/bio.h>
+#include <openssl/ssl.h>
+
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "grpcpp/security/credentials.h"
 #include "gtest/gtest.h"
@@ -17,6 +21,7 @@ namespace {
 using corank::testing::CertificateRequest;
 using corank::testing::TestAuthority;
 using corank::testing::TestCertificate;
+using corank::testing::TestFolder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -70,6 +75,40 @@ TEST(TlsTest, RefusesCallersWithoutARightCertificate) {
   EXPECT_FALSE(
       Ask(Connect(server.port(), Credentials(authority, clients.Issue(request))), "/test/Echo", "x").status.ok());
   EXPECT_EQ(server.seen().done, 0);
+}
+
+// Connects to a port of this host by TLS 1.2, and offers the session of an earlier connection, unless null. Null: the
+// server refuses.
+std::unique_ptr<SSL, decltype(&SSL_free)> ConnectBy12(SSL_CTX* context, int port, SSL_SESSION* earlier) {
+  std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context), &SSL_free);
+  const std::string address = absl::StrCat("127.0.0.1:", port);
+  BIO* const socket = BIO_new_connect(address.c_str());
+  SSL_set_bio(ssl.get(), socket, socket);
+  SSL_set_session(ssl.get(), earlier);
+  if (SSL_connect(ssl.get()) != 1) ssl.reset();
+  return ssl;
+}
+
+TEST(TlsTest, ChecksTheCertificateOfEachConnectionByTls12) {
+  const TestAuthority authority("authority"), clients("clients");
+  WireServer server({}, Context(authority.IssueServer(), clients.certificate()));
+  CertificateRequest request;
+  request.common_name = "worker";
+  const TestCertificate own = clients.Issue(request);
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
+  SSL_CTX_set_max_proto_version(context.get(), TLS1_2_VERSION);
+  const TestFolder folder;
+  folder.Write("own.pem", own.certificate);
+  folder.Write("own.key", own.key);
+  ASSERT_EQ(SSL_CTX_use_certificate_chain_file(context.get(), folder.Path("own.pem").c_str()), 1);
+  ASSERT_EQ(SSL_CTX_use_PrivateKey_file(context.get(), folder.Path("own.key").c_str(), SSL_FILETYPE_PEM), 1);
+  const auto first = ConnectBy12(context.get(), server.port(), nullptr);
+  ASSERT_NE(first, nullptr);
+  const std::unique_ptr<SSL_SESSION, decltype(&SSL_SESSION_free)> session(SSL_get1_session(first.get()),
+                                                                          &SSL_SESSION_free);
+  const auto second = ConnectBy12(context.get(), server.port(), session.get());
+  ASSERT_NE(second, nullptr) << "a caller that offers its session is refused";
+  EXPECT_EQ(SSL_session_reused(second.get()), 0);
 }
 
 TEST(TlsTest, EndsConnectionsWithoutTls) {
