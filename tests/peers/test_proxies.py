@@ -188,6 +188,46 @@ def test_health_can_be_watched(path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", PROXIES, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("shows", [True, False], ids=["shown", "missing"])
+def test_servers_may_ask_the_proxy_for_a_certificate(
+    kind: type[Proxy], shows: bool, tmp_path: pathlib.Path, corankd: pathlib.Path
+) -> None:
+    commented = {
+        "nginx": ["# grpc_ssl_certificate"],
+        "haproxy": ["# default-server"],
+        "envoy": ["# tls_certificates", "# - certificate_chain", "#   private_key"],
+    }[kind.name]
+    changes = {line: line.replace("# ", "", 1) for line in commented} if shows else None
+    authority, callers = Authority(), Authority("callers")
+    folder = tmp_path / "proxy"
+    folder.mkdir()
+    files = callers.issue("proxy").save(folder, "proxy")
+    if kind.name == "haproxy":
+        files.certificate.write_bytes(files.certificate.read_bytes() + files.key.read_bytes())
+    own = callers.issue("caller").save(tmp_path, "caller")
+    identity: Any = {} if kind.balances_calls else {"tls_certificate": own.certificate, "tls_key": own.key}
+    flags = [*FLAGS, *tls_flags(tmp_path, authority), f"--tls-client-ca={callers.save(tmp_path)}"]
+    tls: Any = {"tls_ca": authority.save(tmp_path), "tls_server_name": "localhost", **identity}
+    with (
+        LocalServer(corankd, flags) as server,
+        kind(folder, [server.address] * 2, authority, changes) as proxy,
+    ):
+
+        def goes_well() -> bool:
+            """On a connection of its own: HAProxy leaves those alone that it made before its first check."""
+            try:
+                with corank.connect(proxy.address, retries=0, **tls) as client:
+                    return client.sort([3, 1, 2]).tolist() == [1, 2, 3]
+            except corank.Unavailable:
+                return False
+
+        if shows:
+            wait_until(goes_well, "the proxy finds the server")
+        else:
+            wait_until(lambda: not goes_well(), "the proxy finds no server")
+
+
+@pytest.mark.parametrize("kind", PROXIES, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("call", [sort_message, sort_stream])
 def test_no_call_fails_when_the_server_ends_connections(
     kind: type[Proxy], call: Any, tmp_path: pathlib.Path, corankd: pathlib.Path
