@@ -80,7 +80,7 @@ inline constexpr OptionSpec kSortAlgorithmOption = {
     false,       "auto mergesort radix odd-even-mergesort"};
 inline constexpr OptionSpec kSegmentsOption = {"segments", 0, "FILE",
                                                "sort each segment separately: the file holds int64 offsets,\n"
-                                               "one more than there are segments"};
+                                               "one more than there are segments; --limit is then of each"};
 inline constexpr OptionSpec kLimitOption = {"limit", 'n', "N", "keep only the first N results (default: all)"};
 
 }  // namespace corank::cli

@@ -51,7 +51,7 @@ absl::Status RunArgsortColumns(const Arguments& arguments) {
   request.limit = *limit;
   std::vector<int64_t> segments;
   if (arguments.Has("segments")) {
-    absl::StatusOr<std::vector<int64_t>> offsets = (*session)->LoadSegments();
+    absl::StatusOr<std::vector<int64_t>> offsets = (*session)->LoadInt64Option("segments");
     if (!offsets.ok()) return offsets.status();
     segments = *std::move(offsets);
     request.segment_offsets = segments;

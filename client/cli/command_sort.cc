@@ -23,7 +23,7 @@ absl::Status ReadSortOptions(Session* session, std::vector<int64_t>* segments, c
   if (!limit.ok()) return limit.status();
   *options = {*order, *algorithm, std::nullopt, *limit};
   if (!arguments.Has("segments")) return absl::OkStatus();
-  absl::StatusOr<std::vector<int64_t>> offsets = session->LoadSegments();
+  absl::StatusOr<std::vector<int64_t>> offsets = session->LoadInt64Option("segments");
   if (!offsets.ok()) return offsets.status();
   *segments = *std::move(offsets);
   options->segment_offsets = *segments;
@@ -70,7 +70,11 @@ absl::Status RunSort(const Arguments& arguments) {
   const bool keeps_lines =
       keys->format == Format::kText && !request.values.has_value() && (*session)->IsTextOutput("output");
   if (keeps_lines) request.output = client::SortOutput::kIndices;
-  const int64_t count = std::min(request.limit.value_or(keys->view().count()), keys->view().count());
+  int64_t count = keys->view().count();
+  if (request.limit.has_value()) {
+    count =
+        std::min(count, segments.empty() ? *request.limit : client::LimitedSegments(segments, *request.limit).back());
+  }
   absl::StatusOr<client::Output> keys_output = (*session)->PlaceOutput("output", keys->type, count);
   if (!keys_output.ok()) return keys_output.status();
   request.keys_output = *std::move(keys_output);

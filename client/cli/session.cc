@@ -238,11 +238,6 @@ absl::StatusOr<std::vector<int64_t>> Session::LoadMainInt64File(const std::strin
   return numbers;
 }
 
-absl::StatusOr<std::vector<int64_t>> Session::LoadSegments() {
-  if (arguments_.Has("limit")) return UsageError("--limit does not go together with --segments; give one of them");
-  return LoadInt64Option("segments");
-}
-
 absl::StatusOr<std::vector<int64_t>> Session::LoadInt64Option(const char* option) {
   const std::optional<std::string> path = arguments_.Get(option);
   if (!path.has_value()) return UsageError(absl::StrCat("--", option, " FILE is required"));

@@ -50,8 +50,6 @@ class Session {
   /// Offsets or counts: the main input, or the file that an option names; UsageError if that option is missing.
   absl::StatusOr<std::vector<int64_t>> LoadMainInt64File(const std::string& path);
   absl::StatusOr<std::vector<int64_t>> LoadInt64Option(const char* option);
-  /// The offsets in the file of --segments. UsageError with --limit.
-  absl::StatusOr<std::vector<int64_t>> LoadSegments();
   /// The initial content of the destination of Move and Scatter. *storage holds the array that it refers to.
   absl::StatusOr<client::InitialDestination> LoadDestination(client::ElementType type, InputArray* storage);
 

@@ -53,9 +53,12 @@ int64_t AddInitial(Job* job, const InitialDestination& initial, Message* message
   return view.count();
 }
 
+// The results of a sort of `count` elements.
 template <typename Request>
 int64_t LimitedCount(const Request& request, int64_t count) {
-  return request.limit.has_value() ? std::clamp<int64_t>(*request.limit, 0, count) : count;
+  if (!request.limit.has_value()) return count;
+  if (!request.segment_offsets.has_value()) return std::clamp<int64_t>(*request.limit, 0, count);
+  return std::min(count, LimitedSegments(*request.segment_offsets, *request.limit).back());
 }
 
 // Shared by sorts of keys and of columns.
@@ -119,6 +122,16 @@ void AddColumnResults(Job* job, const ColumnView& column, int number, int64_t ro
 }
 
 }  // namespace
+
+std::vector<int64_t> LimitedSegments(absl::Span<const int64_t> segment_offsets, int64_t limit) {
+  std::vector<int64_t> limited = {0};
+  for (size_t i = 1; i < segment_offsets.size(); ++i) {
+    int64_t length = 0;  // 0 also for offsets that the server refuses
+    if (__builtin_sub_overflow(segment_offsets[i], segment_offsets[i - 1], &length)) length = 0;
+    limited.push_back(Saturated(limited.back(), std::clamp<int64_t>(length, 0, std::max<int64_t>(limit, 0))));
+  }
+  return limited;
+}
 
 void AddInput(Job* job, const ArrayView& view, v1::Array* array, std::string field, bool is_control) {
   FillType(view.type, array);

@@ -80,9 +80,10 @@ struct ColumnSortRequest {
   /// How the server sorts by the first 8 bytes that differ. It compares the remaining rows.
   SortAlgorithm algorithm = SortAlgorithm::kAuto;
   /// Sorts each segment of rows on its own: segment s is [offsets[s], offsets[s + 1]). The first offset is 0, the last
-  /// the number of rows. Not together with an output of ranks, a limit or runs.
+  /// the number of rows. Not together with an output of ranks or runs.
   std::optional<absl::Span<const int64_t>> segment_offsets;
-  /// Returns only the first `limit` rows of the order. Not together with an output of ranks.
+  /// Returns only the first `limit` rows of the order; with segments, those of each. Not together with an output of
+  /// ranks.
   std::optional<int64_t> limit;
   /// Merges tables: rows are sorted runs, one after the other, and run r is rows [offsets[r], offsets[r + 1]). The
   /// first offset is 0, the last the number of rows. Equal rows of an earlier run come first. INVALID_ARGUMENT if a run

@@ -126,9 +126,14 @@ struct SortOptions {
   /// Sorts each segment on its own: segment s is [offsets[s], offsets[s + 1]). The first offset is 0, the last the
   /// number of keys.
   std::optional<absl::Span<const int64_t>> segment_offsets;
-  /// Returns only the first `limit` results of the order. Not together with segments.
+  /// Returns only the first `limit` results of the order; with segments, those of each, one segment after the other
+  /// (LimitedSegments).
   std::optional<int64_t> limit;
 };
+
+/// The segments of the result of a sort with these segments and this limit: the results of segment s are
+/// [result[s], result[s + 1]).
+std::vector<int64_t> LimitedSegments(absl::Span<const int64_t> segment_offsets, int64_t limit);
 
 /// What a sort returns. kIndices is the stable permutation: keys[indices[i]] is the key at position i of the order.
 /// kRanks, of a sort of columns, is the dense rank of each row of the input, from 1. Ranks can be the keys of joins,

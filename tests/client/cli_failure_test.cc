@@ -50,7 +50,6 @@ TEST_F(CliFailure, WrongUsageIsExitCode2WithWhatToDo) {
       {{"sort", keys, "-t", "u32", "-o", out, "--order", "up"}, "--order is one of ascending, descending"},
       {{"sort", keys, "-t", "u32", "-o", out, "--order", "ascending", "-d"}, "contradicts"},
       {{"sort", keys, "-t", "u32", "-o", out, "--limit", "-1"}, "--limit must be a whole number"},
-      {{"sort", keys, "-t", "u32", "-o", out, "--limit", "1", "--segments", keys}, "--limit does not go together"},
       {{"sort", keys, "-t", "u32", "-o", out, "--values", keys}, "--values-output FILE go together"},
       {{"sort", keys, "-t", "u32", "-o", out, "--values", keys, "--values-output", out, "--values-type", "u32"},
        "two outputs go to"},

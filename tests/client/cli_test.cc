@@ -76,13 +76,17 @@ TEST_F(CliTest, SortsARawFileDescendingWithRecords) {
   EXPECT_EQ(outputs[1].struct_value().fields().at("count").number_value(), 5000);
 }
 
-TEST_F(CliTest, SortsAStreamBySegmentsOrToALimit) {
+TEST_F(CliTest, SortsAStreamBySegmentsAndToALimit) {
   const std::vector<uint8_t> keys = {5, 4, 9, 1, 7, 2};
   PutInt64s("segments.npy", {0, 2, 6});
   const Finished segmented =
       Corank({"sort", "-", "-t", "u8", "--segments", Path("segments.npy"), "-o", "-"}, Raw(keys));
   ASSERT_EQ(segmented.exit_code, 0) << segmented.err;
   EXPECT_EQ(segmented.out, Raw(std::vector<uint8_t>{4, 5, 1, 2, 7, 9}));
+  const Finished first =
+      Corank({"sort", "-", "-t", "u8", "--segments", Path("segments.npy"), "--limit", "3", "-o", "-"}, Raw(keys));
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_EQ(first.out, Raw(std::vector<uint8_t>{4, 5, 1, 2, 7}));
   const Finished limited = Corank({"sort", "-", "--limit", "2", "-o", "-", "--quiet"}, Npy("|u1", keys));
   ASSERT_EQ(limited.exit_code, 0) << limited.err;
   EXPECT_THAT(FromNpy<uint8_t>(limited.out, "|u1"), ElementsAre(1, 2));
@@ -386,10 +390,10 @@ TEST_F(CliTest, ArgsortsRowsOfSeveralColumns) {
                                      Path("segments.npy"), "-o", Path("each.npy")});
   ASSERT_EQ(segmented.exit_code, 0) << segmented.err;
   EXPECT_THAT(FromNpy<uint32_t>(ReadFile(Path("each.npy")), "<u4"), ElementsAre(0, 1, 3, 2));
-  const Finished limited = Corank(
-      {"argsort-columns", Path("codes.npy"), "--segments", Path("segments.npy"), "--limit", "2", "-o", Path("x")});
-  EXPECT_EQ(limited.exit_code, 2);
-  EXPECT_THAT(limited.err, HasSubstr("--limit does not go together with --segments"));
+  const Finished limited = Corank({"argsort-columns", Path("codes.npy"), Path("sizes.npy"), "--segments",
+                                   Path("segments.npy"), "--limit", "2", "-o", Path("first.npy")});
+  ASSERT_EQ(limited.exit_code, 0) << limited.err;
+  EXPECT_THAT(FromNpy<uint32_t>(ReadFile(Path("first.npy")), "<u4"), ElementsAre(0, 1, 3));
 
   const Finished wrong = Corank({"argsort-columns", Path("codes.npy"), "--descending-column", "2", "-o", Path("x")});
   EXPECT_EQ(wrong.exit_code, 2);
