@@ -37,8 +37,6 @@ def sorts() -> Iterator[Vector]:
     arguments = {"columns": [{"data": KEYS.json()}], "output": "indices", "segment_offsets": int64([0, 2])}
     needs = ["columns", "segments", "integers"]
     yield refused("segments/columns", needs, call("sort_columns", arguments), field="segment_offsets[1]")
-    arguments = {"keys": KEYS, "segment_offsets": int64([0, 3]), "limit": 1}
-    yield refused("limit_with_segments", ["sort", "segments", "limit", "integers"], call("sort", arguments))
     yield refused(
         "values_too_few",
         ["sort_values", "integers"],

@@ -114,6 +114,28 @@ def kept() -> Iterator[Vector]:
         delete("counts"),
         delete("values"),
     )
+    keys, held = oracle.numbers("int8", [5, 1, 4, 2, 3]), int64([0, 4, 4, 5])
+    first = oracle.numbers("int8", [1, 2, 3])
+    needs = ["kept", "kept_counts", "kept_results", "sort", "segments", "limit", "integers"]
+    yield steps(
+        "kept/segments_limit",
+        needs,
+        store("ends", held),
+        call(
+            "sort",
+            {"keys": keys, "segment_offsets": handle("ends", held), "limit": 2},
+            results={"keys": first.json()},
+        ),
+        call(
+            "sort",
+            {"keys": keys, "segment_offsets": handle("ends", held), "limit": 2},
+            keep={"keys": "first"},
+            results={"keys": handle("first", first)},
+        ),
+        fetch("first", first),
+        delete("ends"),
+        delete("first"),
+    )
     yield from _names()
 
 

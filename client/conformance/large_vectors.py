@@ -159,6 +159,15 @@ def _with_values(place: str, needs: list[str], options: Vector) -> Iterator[Vect
         {"keys": digest(keys[order], told)},
         options,
     )
+    first = order.reshape(-1, 600)[:, :77].ravel()
+    yield call(
+        f"{place}/segments_limit",
+        "sort",
+        ["sort", "segments", "limit", "integers", *needs],
+        {"keys": told, "segment_offsets": offsets, "limit": 77},
+        {"keys": digest(keys[first], told)},
+        options,
+    )
     inputs = [ramp("int32", -5000 + 7 * at, 3 + at, 20_000 + at) for at in range(4)]
     together = np.concatenate([each for _, each in inputs])
     order = argsort("int32", together)

@@ -155,13 +155,16 @@ def _partial_sorts(name: str, type_: str, order: str, at: int) -> Iterator[Vecto
         {"keys": oracle.take(keys, taken), "indices": oracle.numbers("uint32", taken)},
     )
     values = random_keys(KEYS[(at + 5) % len(KEYS)], at, 30)
-    yield call(
-        name.format(f"sort_values/{values.type}"),
-        "sort",
-        ["sort_values", "segments", kind, feature(values)],
-        {"keys": keys, "order": order, "segment_offsets": int64(offsets), "values": values},
-        {"keys": oracle.take(keys, taken), "values": oracle.take(values, taken)},
-    )
+    # In one direction, the first of each segment.
+    limit = 3 if descending == (at % 2 == 0) else None
+    taken = oracle.segmented(keys, offsets, descending, limit)
+    given: Vector = {"keys": keys, "order": order, "segment_offsets": int64(offsets), "values": values}
+    needs = ["sort_values", "segments", kind, feature(values)]
+    if limit is not None:
+        given["limit"] = limit
+        needs.append("limit")
+    results = {"keys": oracle.take(keys, taken), "values": oracle.take(values, taken)}
+    yield call(name.format(f"sort_values/{values.type}"), "sort", needs, given, results)
 
 
 def _edge_sorts() -> Iterator[Vector]:
@@ -196,6 +199,15 @@ def _edge_sorts() -> Iterator[Vector]:
             ["sort", "segments", "integers"],
             {"keys": given, "segment_offsets": int64(offsets)},
             {"keys": oracle.take(given, taken)},
+        )
+        if name == "none":
+            continue
+        yield call(
+            f"segments/{name}/limit",
+            "sort",
+            ["sort", "segments", "limit", "integers"],
+            {"keys": given, "segment_offsets": int64(offsets), "limit": 3},
+            {"keys": oracle.take(given, taken[:3])},
         )
     many = random_keys("uint16", 4, 700)
     offsets = [0, *(min(700, 3 * at) for at in range(1, 234)), 700]
@@ -346,16 +358,23 @@ def columns() -> Iterator[Vector]:
     second = Column(few_keys("uint8", 14, 8))
     yield _merged_runs("strings", ["strings", "nulls", "ranks"], [words, second], [0, 3, 3, 8], "ranks")
     yield _merged_runs("numbers", ["floats"], [Column(few_keys("float32", 13, 8), True), second], [0, 5, 8], "indices")
-    yield _segments("strings", ["strings", "nulls"], [words, second], [0, 3, 3, 8], "columns")
-    yield _segments("numbers", ["floats"], [Column(few_keys("float32", 13, 8), True), second], [0, 5, 8], "indices")
+    for limit in (None, 2):
+        yield _segments("strings", ["strings", "nulls"], [words, second], [0, 3, 3, 8], "columns", limit)
+        rows = [Column(few_keys("float32", 13, 8), True), second]
+        yield _segments("numbers", ["floats"], rows, [0, 5, 8], "indices", limit)
 
 
-def _segments(name: str, needs: list[str], rows: list[Column], ends: list[int], output: str) -> Vector:
-    """A sort of each segment of rows."""
+def _segments(
+    name: str, needs: list[str], rows: list[Column], ends: list[int], output: str, limit: int | None
+) -> Vector:
+    """A sort of each segment of rows, or of its first ones."""
     places = oracle.argsort_columns(rows)
-    order = [row for begin, end in pairwise(ends) for row in sorted(range(begin, end), key=places.index)]
-    arguments = {"columns": [column.json(True) for column in rows], "segment_offsets": int64(ends)}
+    order = [row for begin, end in pairwise(ends) for row in sorted(range(begin, end), key=places.index)[:limit]]
+    arguments: Vector = {"columns": [column.json(True) for column in rows], "segment_offsets": int64(ends)}
     needs = ["segments", "columns", "integers", *needs]
+    if limit is not None:
+        arguments["limit"] = limit
+        name, needs = f"{name}/limit", ["limit", *needs]
     if output == "columns":
         results: Vector = {"columns": [column.taken(order).json(False) for column in rows]}
     else:

@@ -106,11 +106,11 @@ def argsort(keys: Array, descending: bool = False) -> list[int]:
     return sorted(range(len(keys.items)), key=lambda at: rank(keys.type, keys.items[at], descending))
 
 
-def segmented(keys: Array, offsets: Sequence[int], descending: bool) -> list[int]:
-    """The stable permutation of each segment, in positions of the whole array."""
+def segmented(keys: Array, offsets: Sequence[int], descending: bool, limit: int | None = None) -> list[int]:
+    """The stable permutation of each segment, or the first `limit` of each, in positions of the whole array."""
     order: list[int] = []
     for begin, end in pairwise(offsets):
-        order += [begin + at for at in argsort(keys.like(keys.items[begin:end]), descending)]
+        order += [begin + at for at in argsort(keys.like(keys.items[begin:end]), descending)[:limit]]
     return order
 
 

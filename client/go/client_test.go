@@ -459,3 +459,34 @@ func TestRetriesReadInputsThatResultsGoOver(t *testing.T) {
 		t.Errorf("%v after %d tries; in order: %v", err, calls, slices.Equal(keys, want))
 	}
 }
+
+func TestASortKnowsHowManyRowsALimitLeavesOfItsSegments(t *testing.T) {
+	segments := []int64{0, 3, 3, 10}
+	if found := LimitedSegments(segments, 2); !slices.Equal(found, []int64{0, 2, 2, 4}) {
+		t.Fatal(found)
+	}
+	if found := LimitedSegments(nil, 2); !slices.Equal(found, []int64{0}) {
+		t.Fatal(found)
+	}
+	limit := int64(2)
+	kept := &Array{kind: corankpb.ElementType_ELEMENT_TYPE_INT64, width: 8, count: 4, name: "kept"}
+	for _, each := range []struct {
+		made        call
+		rows        int64
+		count, most int64
+	}{
+		{call{}, 10, 10, 10},
+		{call{limit: &limit}, 10, 2, 2},
+		{call{limit: &limit}, 1, 1, 1},
+		{call{limit: &limit}, -1, -1, -1},
+		{call{limit: &limit, segments: Of(segments)}, 10, 4, 4},
+		{call{limit: &limit, segments: Of([]int64{0, 9, -9})}, 10, 2, 2},
+		{call{limit: &limit, segments: kept}, 10, -1, 6},
+		{call{limit: &limit, segments: kept}, 5, -1, 5},
+		{call{limit: &limit, segments: &Array{count: -1, width: 8}}, 10, -1, 10},
+	} {
+		if count, most := each.made.firstRows(each.rows); count != each.count || most != each.most {
+			t.Errorf("%+v: %d, at most %d", each, count, most)
+		}
+	}
+}

@@ -150,17 +150,15 @@ func sorting(keys *Array, columns []Column, byColumns bool, wanted int) operator
 				return nil, nil, err
 			}
 		}
-		count := rows
-		if c.limit != nil && rows >= 0 {
-			count = max(0, min(*c.limit, rows))
-		}
+		count, most := c.firstRows(rows)
 		if byColumns {
-			made.addColumns(columns, count, rows, wanted == sortedKeys, result)
+			made.addColumns(columns, count, most, rows, wanted == sortedKeys, result)
 		} else {
 			request.Order = order(c.descending)
 			made.in("keys", keys)
 			if wanted == sortedKeys {
 				result.Keys = made.out("keys", keys, count, request, "keys_destination")
+				made.atMost(most)
 			}
 		}
 		if c.segments != nil {
@@ -175,6 +173,7 @@ func sorting(keys *Array, columns []Column, byColumns bool, wanted int) operator
 			}
 			made.in("values", c.values[0])
 			result.Values = made.out("values", c.values[0], count, request, "values_destination")
+			made.atMost(most)
 		}
 		switch {
 		case wanted == onlyRanks:
@@ -189,6 +188,7 @@ func sorting(keys *Array, columns []Column, byColumns bool, wanted int) operator
 		}
 		if wanted == onlyIndices || c.indices {
 			result.Indices = made.positions("indices", count, rows-1, "indices_destination")
+			made.atMost(most)
 		}
 		return made, result, nil
 	}}
@@ -242,7 +242,7 @@ func (t *task) addColumn(field protowire.Number, path string, column Column) *co
 	return holder
 }
 
-func (t *task) addColumns(columns []Column, count, rows int64, wanted bool, result *SortResult) {
+func (t *task) addColumns(columns []Column, count, most, rows int64, wanted bool, result *SortResult) {
 	for i, column := range columns {
 		path := fmt.Sprintf("key_columns[%d]", i)
 		holder := t.addColumn(number(t.request, "key_columns"), path, column)
@@ -253,16 +253,20 @@ func (t *task) addColumns(columns []Column, count, rows int64, wanted bool, resu
 		sorted.Offsets, sorted.Validity = nil, nil
 		if column.Offsets != nil {
 			bytes = length(column.Data)
-			if count < rows { // the answer decides which strings a limit leaves
+			if count != rows { // the answer decides which strings a limit leaves
 				bytes = -1
 			}
 		}
 		sorted.Data = t.out(path+".data", column.Data, bytes, holder, "data_destination")
-		if column.Offsets != nil {
-			sorted.Offsets = t.out(path+".offsets", column.Offsets, count+1, holder, "offsets_destination")
+		if column.Offsets == nil {
+			t.atMost(most)
+		} else {
+			sorted.Offsets = t.out(path+".offsets", column.Offsets, oneMore(count), holder, "offsets_destination")
+			t.atMost(oneMore(most))
 		}
 		if column.Validity != nil {
 			sorted.Validity = t.out(path+".validity", column.Validity, bitmapBytes(count), holder, "validity_destination")
+			t.atMost(bitmapBytes(most))
 		}
 		result.Columns = append(result.Columns, sorted)
 	}

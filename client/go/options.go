@@ -120,13 +120,14 @@ func argument(name string, set func(*call)) Option {
 // CombineSets, CountSets and Rank.
 func Descending() Option { return argument("order", func(c *call) { c.descending = true }) }
 
-// Limit returns only the first count results of the order. Of Sort, Argsort, SortColumns and ArgsortColumns.
+// Limit returns only the first count results of the order; with Segments, those of each, one segment after the other
+// (LimitedSegments). Of Sort, Argsort, SortColumns and ArgsortColumns.
 func Limit(count int) Option {
 	return argument("limit", func(c *call) { wide := int64(count); c.limit = &wide })
 }
 
 // Segments sorts each segment of keys or rows by itself: segment i is [offsets[i], offsets[i+1]). Offsets are int64,
-// rise from 0 to the number of keys or rows, and are one more than there are segments. Not with Limit or Runs. Of Sort,
+// rise from 0 to the number of keys or rows, and are one more than there are segments. Not with Runs. Of Sort,
 // Argsort, SortColumns and ArgsortColumns.
 func Segments(offsets *Array) Option {
 	return argument("segment_offsets", func(c *call) { c.segments = offsets })

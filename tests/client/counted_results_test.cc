@@ -1,4 +1,4 @@
-// The operators whose number of results only the answer tells, through the client library, on the real server.
+// The operators whose number of results is not that of their inputs, through the client library, on the real server.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -14,6 +14,43 @@ namespace corank::client {
 namespace {
 
 using ::testing::ElementsAre;
+
+TEST_P(ClientOnServer, TakesTheFirstOfEachSegment) {
+  const std::vector<int32_t> keys = {3, 1, 2, 9, 8, -1};
+  const std::vector<int64_t> offsets = {0, 3, 3, 5, 6};
+  SortOptions options;
+  options.segment_offsets = offsets;
+  options.limit = 2;
+  options.order = Order::kDescending;
+  const auto sorted = client_.Sort(keys, options);
+  ASSERT_TRUE(sorted.ok()) << sorted.status();
+  EXPECT_THAT(sorted->keys, ElementsAre(3, 2, 9, 8, -1));
+  EXPECT_THAT(LimitedSegments(offsets, 2), ElementsAre(0, 2, 2, 4, 5));
+  EXPECT_THAT(LimitedSegments({}, 2), ElementsAre(0));
+  const auto indices = client_.Argsort(keys, options);
+  ASSERT_TRUE(indices.ok()) << indices.status();
+  EXPECT_THAT(indices->indices, ElementsAre(0, 2, 3, 4, 5));
+
+  std::vector<int32_t> exactly(5);
+  SortRequest request;
+  request.keys = ViewOf(keys);
+  request.segment_offsets = offsets;
+  request.limit = 2;
+  request.order = Order::kDescending;
+  request.keys_output = Into(exactly);
+  ASSERT_TRUE(client_.Sort(request).ok());
+  EXPECT_EQ(exactly, sorted->keys);
+
+  PackedStrings names;
+  for (const char* name : {"pear", "apple", "fig", "plum", "date", ""}) names.Add(name);
+  ColumnSortRequest rows;
+  rows.columns = {names.view()};
+  rows.segment_offsets = offsets;
+  rows.limit = 1;
+  const auto first = client_.SortColumns(rows);
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_THAT(*first->columns[0].Strings(), ElementsAre("apple", "date", ""));
+}
 
 TEST_P(ClientOnServer, FindsGroups) {
   const std::vector<uint16_t> keys = {7, 5, 7, 7, 9};

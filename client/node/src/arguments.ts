@@ -59,7 +59,10 @@ export interface SortOptions extends CallOptions {
   algorithm?: SortAlgorithmName | undefined;
   /** s + 1 offsets that rise from 0 to the number of keys: each segment is sorted for itself. */
   segments?: Counts | undefined;
-  /** Return only the first `limit` results of the order. Not together with segments. */
+  /**
+   * Return only the first `limit` results of the order; with segments, those of each, one segment after the other.
+   * `limitedSegments` tells where each begins.
+   */
   limit?: number | undefined;
   /** Read the bits of 2-byte keys, such as a Uint16Array, as this type. */
   type?: HalfType | undefined;
@@ -90,7 +93,7 @@ export interface RankOptions extends CallOptions {
 export interface ColumnOptions extends RankOptions {
   /** s + 1 offsets that rise from 0 to the number of rows: each segment of rows is sorted for itself. */
   segments?: Counts | undefined;
-  /** Return only the first `limit` rows of the order. Not together with segments. */
+  /** Return only the first `limit` rows of the order; with segments, those of each. */
   limit?: number | undefined;
 }
 

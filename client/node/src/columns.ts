@@ -1,5 +1,6 @@
 import { keys, named, values, type Element, type HalfType, type NumberArray, Records } from "./elements.js";
 import { InternalError, InvalidArgumentError } from "./errors.js";
+import type { FirstRows, Lengths } from "./first.js";
 import type { KeptArray } from "./kept.js";
 import { KeyColumn, NanOrder, NullOrder, SortOrder, type SortResponse } from "./pb/corank/v1/operators.js";
 import type { Group, Leaf, Output } from "./task.js";
@@ -170,7 +171,7 @@ export function outgoing(
   columns: readonly unknown[],
   given: ColumnOrder,
   types: readonly (HalfType | undefined)[],
-  limit: number | undefined,
+  rowsOf: FirstRows,
   { name, number } = COLUMNS.sorted,
 ): Outgoing[] {
   if (!Array.isArray(columns)) {
@@ -191,22 +192,31 @@ export function outgoing(
     const nans = placeOf("nans", nansOf[at] as string, NANS);
     const message = KeyColumn.encode(KeyColumn.fromPartial({ order, nulls, nans })).finish();
     const group: Group = { number, message, leaves: [] };
-    const output = (field: keyof typeof FIELD, element: Element, count: number | undefined): Output<SortResponse> => ({
+    const output = (
+      field: keyof typeof FIELD,
+      element: Element,
+      count: number | undefined,
+      most?: number,
+    ): Output<SortResponse> => ({
       field: `${path}.${field}`,
       pick: (answer) => answer.keyColumns[at]?.[field],
       destination: DESTINATION[field],
       group,
       element,
       count,
+      most: count ?? most,
       indices: false,
     });
-    const withNulls = (count: number): Output<SortResponse>[] => {
+    const over = (rows: number | undefined, of: (rows: number) => number): number | undefined =>
+      rows === undefined || rows < 0 ? undefined : of(rows);
+    const withNulls = ({ count, most }: Lengths): Output<SortResponse>[] => {
       if (!isNullable) {
         return [];
       }
       const validity = values(`${path}.validity`, whole.validity);
       group.leaves.push({ ...validity, field: `${path}.validity`, number: FIELD.validity });
-      return [output("validity", named("uint8"), count < 0 ? undefined : Math.ceil(count / 8))];
+      const bytes = (rows: number): number => Math.ceil(rows / 8);
+      return [output("validity", named("uint8"), over(count, bytes), over(most, bytes))];
     };
     let strings: Outgoing["strings"];
     let joined: Strings | undefined;
@@ -221,8 +231,8 @@ export function outgoing(
       if (leaf.count === undefined) {
         throw new InvalidArgumentError(`${path}: its number of rows is not known before the answer`, { field: path });
       }
-      const count = Math.min(limit ?? leaf.count, leaf.count);
-      const outputs = [output("data", leaf.element, count), ...withNulls(count)];
+      const lengths = rowsOf(leaf.count);
+      const outputs = [output("data", leaf.element, lengths.count, lengths.most), ...withNulls(lengths)];
       return { group, outputs, rows: leaf.count, strings, isNullable };
     }
     const [data, offsets] = [values(path, joined.bytes), values(path, joined.offsets)];
@@ -231,12 +241,13 @@ export function outgoing(
       { ...offsets, field: `${path}.offsets`, number: FIELD.offsets },
     );
     const rows = joined.offsets.length - 1;
-    const count = Math.min(limit ?? rows, rows);
+    const lengths = rowsOf(rows);
+    const oneMore = (kept: number): number => kept + 1;
     // The answer decides which strings a limit leaves, and so how many bytes.
     const outputs = [
-      output("data", named("uint8"), count === rows ? data.count : undefined),
-      output("offsets", named("int64"), count < 0 ? undefined : count + 1),
-      ...withNulls(count),
+      output("data", named("uint8"), lengths.count === rows ? data.count : undefined),
+      output("offsets", named("int64"), over(lengths.count, oneMore), over(lengths.most, oneMore)),
+      ...withNulls(lengths),
     ];
     return { group, outputs, rows, strings, isNullable };
   });

@@ -3,6 +3,7 @@ export * from "./arguments.js";
 export { Chain, Pending } from "./chain.js";
 export { Client, connect } from "./client.js";
 export { Nullable, Strings, type Column, type NanPlace, type NullPlace, type PlainColumn } from "./columns.js";
+export { limitedSegments } from "./first.js";
 export type { GroupInputName, GroupOutputName } from "./groups.js";
 export type { LeftJoin, PairJoin } from "./joins.js";
 export type { Comparison, PositionRank, RankMethod, Selection } from "./selections.js";

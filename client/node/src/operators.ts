@@ -12,6 +12,7 @@ import {
   type Input,
 } from "./elements.js";
 import { InvalidArgumentError } from "./errors.js";
+import { firstRows, type Lengths } from "./first.js";
 import { choice, whole, type MergeAlgorithmName, type SortAlgorithmName } from "./options.js";
 import * as pb from "./pb/corank/v1/operators.js";
 import type { Answer, Group, Leaf, Output, Task } from "./task.js";
@@ -24,7 +25,7 @@ export interface SortArguments {
   algorithm?: SortAlgorithmName | undefined;
   /** s + 1 offsets that rise from 0 to the number of keys; each segment is sorted for itself. */
   segments?: unknown;
-  /** Return only the first `limit` results of the order. Not together with segments. */
+  /** Return only the first `limit` results of the order; with segments, those of each, one segment after the other. */
   limit?: number | undefined;
   /** Read the bits of 2-byte keys as this type. */
   type?: HalfType | undefined;
@@ -149,7 +150,9 @@ export function sort<R>(keys: unknown, extra: SortExtra, values: unknown, given:
     ...(limit === undefined ? {} : { limit: whole("limit", limit, 0) }),
   });
   const parts = [leaf("keys", 1, input)];
-  const count = input.count === undefined ? undefined : Math.min(limit ?? input.count, input.count);
+  const offsets = segments === undefined ? undefined : integers("segment_offsets", segments);
+  const lengths = input.count === undefined ? undefined : firstRows(limit, offsets)(input.count);
+  const { count, most } = lengths ?? { count: undefined, most: undefined };
   const outputs: Output[] = [];
   if (extra !== "only-indices") {
     outputs.push(output<pb.SortResponse>("keys", 8, input.element, count, (answer) => answer.keys));
@@ -161,8 +164,11 @@ export function sort<R>(keys: unknown, extra: SortExtra, values: unknown, given:
   } else if (extra !== "none") {
     outputs.push(indices<pb.SortResponse>("indices", 10, (input.count ?? 0) - 1, count, (answer) => answer.indices));
   }
-  if (segments !== undefined) {
-    parts.push(leaf("segment_offsets", 6, integers("segment_offsets", segments)));
+  for (const made of outputs) {
+    made.most = most;
+  }
+  if (offsets !== undefined) {
+    parts.push(leaf("segment_offsets", 6, offsets));
   }
   const finish = (results: unknown[]): R => {
     const [keysOrIndices, second] = results;
@@ -172,45 +178,47 @@ export function sort<R>(keys: unknown, extra: SortExtra, values: unknown, given:
   return sortTask(request, parts, outputs, finish);
 }
 
-/** A request, its columns, its parts, and the number of rows. */
-type ColumnRequest = [pb.SortRequest, Outgoing[], (Leaf | Group)[], number];
+/** A request, its columns, its parts, the number of rows, and the lengths of the results. */
+type ColumnRequest = [pb.SortRequest, Outgoing[], (Leaf | Group)[], number, Lengths];
 
 function columnRequest(columns: readonly unknown[], given: ColumnArguments): ColumnRequest {
   const { algorithm = "auto", segments, limit, types = [], runs } = given;
   if (limit !== undefined) {
     whole("limit", limit, 0);
   }
-  const found = outgoing(columns, given, types, limit);
+  const offsets = segments === undefined ? undefined : integers("segment_offsets", segments);
+  const rowsOf = firstRows(limit, offsets);
+  const found = outgoing(columns, given, types, rowsOf);
   const request = pb.SortRequest.fromPartial({
     algorithm: choice("algorithm", algorithm, SORT_ALGORITHMS),
     ...(limit === undefined ? {} : { limit }),
   });
   const parts: (Leaf | Group)[] = found.map((column) => column.group);
-  if (segments !== undefined) {
-    parts.push(leaf("segment_offsets", 6, integers("segment_offsets", segments)));
+  if (offsets !== undefined) {
+    parts.push(leaf("segment_offsets", 6, offsets));
   }
   if (runs !== undefined) {
     parts.push(leaf("run_offsets", 14, integers("run_offsets", runs)));
   }
-  return [request, found, parts, (found[0] as Outgoing).rows];
+  const { rows } = found[0] as Outgoing;
+  return [request, found, parts, rows, rowsOf(rows)];
 }
 
 /** Sort by columns: the columns, and values or indices if they are asked for. */
 export function sortColumns<R>(columns: readonly unknown[], given: ColumnArguments): Task<R> {
-  const [request, found, parts, rows] = columnRequest(columns, given);
+  const [request, found, parts, rows, { count, most }] = columnRequest(columns, given);
   request.output = given.indices
     ? pb.SortOutput.SORT_OUTPUT_KEYS_AND_INDICES
     : pb.SortOutput.SORT_OUTPUT_KEYS;
-  const count = Math.min(given.limit ?? rows, rows);
   const outputs = found.flatMap((column) => column.outputs as Output[]);
   const own = outputs.length;
   if (given.values !== undefined) {
     const moved = valuesOf("values", given.values);
     parts.push(leaf("values", 2, moved));
-    outputs.push(output<pb.SortResponse>("values", 9, moved.element, count, (answer) => answer.values));
+    outputs.push({ ...output<pb.SortResponse>("values", 9, moved.element, count, (answer) => answer.values), most });
   }
   if (given.indices) {
-    outputs.push(indices<pb.SortResponse>("indices", 10, rows - 1, count, (answer) => answer.indices));
+    outputs.push({ ...indices<pb.SortResponse>("indices", 10, rows - 1, count, (answer) => answer.indices), most });
   }
   return sortTask(request, parts, outputs, (results) => {
     const more = results.slice(own);
@@ -224,11 +232,10 @@ export function sortColumns<R>(columns: readonly unknown[], given: ColumnArgumen
 
 /** The order of rows by columns. */
 export function argsortColumns<R>(columns: readonly unknown[], given: ColumnArguments): Task<R> {
-  const [request, , parts, rows] = columnRequest(columns, given);
+  const [request, , parts, rows, { count, most }] = columnRequest(columns, given);
   request.output = pb.SortOutput.SORT_OUTPUT_INDICES;
-  const count = Math.min(given.limit ?? rows, rows);
   const positions = indices<pb.SortResponse>("indices", 10, rows - 1, count, (answer) => answer.indices);
-  return sortTask(request, parts, [positions], first as (results: unknown[]) => R);
+  return sortTask(request, parts, [{ ...positions, most }], first as (results: unknown[]) => R);
 }
 
 /** The dense rank of each row by columns. */

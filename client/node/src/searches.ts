@@ -1,6 +1,7 @@
 // Makes the tasks of Search from their arguments.
 import { COLUMNS, outgoing, type ColumnOrder, type Outgoing } from "./columns.js";
 import { keys as keysOf, type HalfType } from "./elements.js";
+import { allRows } from "./first.js";
 import { first, indices, leaf, order } from "./operators.js";
 import { choice } from "./options.js";
 import * as pb from "./pb/corank/v1/operators.js";
@@ -45,8 +46,8 @@ export function searchColumns<R>(
 ): Task<R> {
   const { side = "left", assumeSorted = false, types = [] } = given;
   const tables = [
-    outgoing(haystack, given, types, undefined, COLUMNS.haystack),
-    outgoing(needles, given, types, undefined, COLUMNS.needles),
+    outgoing(haystack, given, types, allRows, COLUMNS.haystack),
+    outgoing(needles, given, types, allRows, COLUMNS.needles),
   ] as const;
   const [rows, sought] = tables.map((table) => (table[0] as Outgoing).rows) as [number, number];
   const positions = indices<pb.SearchResponse>("positions", 6, rows, sought, (answer) => answer.positions);

@@ -4,6 +4,7 @@ import { test } from "node:test";
 
 import { Nullable, Strings } from "../src/columns.js";
 import { outgoing, sorted } from "../src/columns.js";
+import { allRows, firstRows } from "../src/first.js";
 import { KeyColumn, NanOrder, NullOrder } from "../src/pb/corank/v1/operators.js";
 
 const VALID = [true, false, true, true, false, false, false, true, true];
@@ -18,7 +19,7 @@ test("a validity has a bit for each row, the least significant first", () => {
 
 test("a column with nulls is one array and one result more", () => {
   const columns = [Nullable.from(Int8Array.from(VALID, Number), VALID), Nullable.from(["a", "b"], [true, false])];
-  const found = outgoing(columns, { nulls: ["first", "last"], nans: "asNulls" }, [], 5);
+  const found = outgoing(columns, { nulls: ["first", "last"], nans: "asNulls" }, [], firstRows(5, undefined));
   const fields = found.map(({ group }) => group.leaves.map(({ field, number }) => [field, number]));
   assert.deepEqual(fields, [
     [["key_columns[0].data", 1], ["key_columns[0].validity", 6]],
@@ -37,20 +38,20 @@ test("columns come back in the form in which they were given", () => {
   const [bytes, offsets, bitmap] = [Uint8Array.of(97, 98), BigInt64Array.of(0n, 1n, 2n), Uint8Array.of(2)];
   const valid = [true, false];
   const columns = [Nullable.from(Int8Array.of(1, 2), valid), Nullable.from(["b", "a"], valid), ["x", "y"]];
-  const found = outgoing(columns, {}, [], undefined);
+  const found = outgoing(columns, {}, [], allRows);
   const results = sorted(found, [Int8Array.of(2, 1), bitmap, bytes, offsets, bitmap, bytes, offsets]);
   assert.deepEqual(results, [
     new Nullable(Int8Array.of(2, 1), bitmap),
     new Nullable(["a", "b"], bitmap),
     ["a", "b"],
   ]);
-  const packed = outgoing([new Nullable(new Strings(bytes, offsets), bitmap)], {}, [], undefined);
+  const packed = outgoing([new Nullable(new Strings(bytes, offsets), bitmap)], {}, [], allRows);
   assert.deepEqual(sorted(packed, [bytes, offsets, bitmap]), [new Nullable(new Strings(bytes, offsets), bitmap)]);
 });
 
 test("other orders of nulls are refused", () => {
   const columns = [Int8Array.of(1)];
-  const attempt = (given: object): (() => unknown) => () => outgoing(columns, given, [], undefined);
+  const attempt = (given: object): (() => unknown) => () => outgoing(columns, given, [], allRows);
   assert.throws(attempt({ nulls: "middle" }), /nulls: "middle" is none of last, first/);
   assert.throws(attempt({ nans: ["greatest", "greatest"] }), /nans: 2 for 1 columns/);
   assert.throws(attempt({ descending: [] }), /descending: 0 for 1 columns/);

@@ -49,7 +49,7 @@ pub use error::{Error, Result};
 pub use groups::Groups;
 pub use joins::{Joined, Rows};
 pub use kept::{Fetch, KeptArray, KeptArrays, Store};
-pub use operators::Destination;
+pub use operators::{limited_segments, Destination};
 pub use request::{FromResults, Place, Priority, Progress, Request, Stats};
 pub use selections::Selection;
 pub use v1::{Comparison, GroupInput, GroupOutput, JoinKind, RankMethod, SetOperation};

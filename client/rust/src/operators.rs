@@ -304,22 +304,30 @@ impl<'a, A: FromArray> Request<'a, A> {
     }
 }
 
-fn limited(task: &Task<'_>) -> Option<usize> {
-    let most = task.arguments.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    task.rows.map(|rows| rows.min(most))
+/// The segments of the result of a sort with [`Request::segments`] and [`Request::limit`]: the results of segment i are
+/// `result[i]..result[i + 1]`.
+pub fn limited_segments(segments: &[i64], limit: usize) -> Vec<i64> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let lengths = segments.windows(2).map(|pair| pair[1].saturating_sub(pair[0]).clamp(0, limit));
+    let ends = lengths.scan(0i64, |end, length| {
+        *end = end.saturating_add(length);
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends).collect()
 }
 
 pub(crate) fn add_values<'a, V: Input<'a>>(task: &mut Task<'a>, values: V) -> Result<()> {
     let array = checked("values", values.into_array())?;
-    let count = limited(task);
-    task.output::<V::Owned>("values", kind(&array), count);
+    task.output::<V::Owned>("values", kind(&array), task.rows);
     task.input("values", array);
+    task.limit_results();
     Ok(())
 }
 
 pub(crate) fn add_indices(task: &mut Task<'_>) -> Result<()> {
     task.arguments.output = SortOutput::KeysAndIndices;
-    let (count, rows) = (limited(task), task.rows);
-    task.positions("indices", count, rows.map(|rows| rows.saturating_sub(1)));
+    let rows = task.rows;
+    task.positions("indices", rows, rows.map(|rows| rows.saturating_sub(1)));
+    task.limit_results();
     Ok(())
 }

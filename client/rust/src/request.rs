@@ -165,7 +165,8 @@ impl<'a, R> Request<'a, R> {
         })
     }
 
-    /// Returns only the first `count` results of the order. Of sorts.
+    /// Returns only the first `count` results of the order; with segments, those of each, one segment after the other
+    /// ([`limited_segments`](crate::limited_segments)). Of sorts.
     pub fn limit(self, count: usize) -> Self {
         self.with("limit", &["Sort"], |task| {
             task.limit(count);
@@ -174,11 +175,11 @@ impl<'a, R> Request<'a, R> {
     }
 
     /// Sorts each segment of keys or rows by itself: segment i is `offsets[i]..offsets[i + 1]`. Offsets rise from 0 to
-    /// the number of keys or rows, and are one more than there are segments. Of sorts, also by columns, without `limit`
-    /// and `runs`.
+    /// the number of keys or rows, and are one more than there are segments. Of sorts, also by columns, without `runs`.
     pub fn segments<I: Input<'a>>(self, offsets: I) -> Self {
         self.with("segment_offsets", &["Sort"], |task| {
             task.input("segment_offsets", offsets.into_array());
+            task.limit_results();
             Ok(())
         })
     }

@@ -5,6 +5,7 @@ use crate::{
     columns::{ColumnOrder, NanOrder},
     element::width,
     error::{Error, Result},
+    operators::limited_segments,
     request::Options,
     v1::{self, operation::Operation, operation_result::Result as Answer, ElementType},
 };
@@ -204,22 +205,50 @@ impl<'a> Task<'a> {
 
     pub fn limit(&mut self, count: usize) {
         self.arguments.limit = Some(i64::try_from(count).unwrap_or(i64::MAX));
+        self.limit_results();
+    }
+
+    /// How many rows a sort returns, and the most that it may. `None`: not known before the answer.
+    fn first_rows(&self) -> (Option<usize>, Option<usize>) {
         let Some(rows) = self.rows else {
-            return;
+            return (None, None);
         };
-        let left = count.min(rows);
+        let limit = self.arguments.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        if limit >= rows {
+            return (Some(rows), Some(rows));
+        }
+        let Some(Leaf { array: segments, .. }) = self.inputs.iter().find(|leaf| leaf.name == "segment_offsets") else {
+            return (Some(limit), Some(limit));
+        };
+        if !segments.is_here() || segments.kind != ElementType::Int64 {
+            let of_each = |offsets: usize| limit.saturating_mul(offsets.saturating_sub(1));
+            return (None, Some(segments.count.map_or(rows, |offsets| rows.min(of_each(offsets)))));
+        }
+        let bytes = segments.as_bytes().chunks_exact(8);
+        let offsets: Vec<i64> = bytes.map(|bytes| i64::from_le_bytes(bytes.try_into().expect("chunks of 8"))).collect();
+        let found = limited_segments(&offsets, limit).last().copied().unwrap_or(0);
+        let count = usize::try_from(found).map_or(rows, |found| found.min(rows));
+        (Some(count), Some(count))
+    }
+
+    /// Sets the lengths of the results of a sort, whose limit, segments or outputs have changed.
+    pub fn limit_results(&mut self) {
+        if self.rows.is_none() {
+            return;
+        }
+        let (count, most) = self.first_rows();
         for output in &mut self.outputs {
             let of_strings = |part: &str| output.name.strip_suffix(part).map(|column| format!("{column}.offsets"));
             if output.name.ends_with(".offsets") {
-                output.count = Some(left + 1);
+                (output.count, output.most) = (count.map(|rows| rows + 1), most.map(|rows| rows + 1));
             } else if output.name.ends_with(".validity") {
-                output.count = Some(left.div_ceil(8));
+                (output.count, output.most) = (count.map(|rows| rows.div_ceil(8)), most.map(|rows| rows.div_ceil(8)));
             } else if of_strings(".data").is_some_and(|offsets| self.inputs.iter().any(|leaf| leaf.name == offsets)) {
-                if left < rows {
+                if count != self.rows {
                     output.count = None; // the answer decides which strings are left
                 }
             } else {
-                output.count = Some(left);
+                (output.count, output.most) = (count, most);
             }
         }
     }
@@ -467,4 +496,43 @@ impl Leaf<'_> {
 
 fn order(descending: bool) -> i32 {
     if descending { v1::SortOrder::Descending } else { v1::SortOrder::Ascending }.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sort_knows_how_many_rows_a_limit_leaves_of_its_segments() {
+        let of = |rows: Option<usize>, limit: Option<usize>, segments: Option<Array<'static>>| {
+            let mut task = Task::new(Method::Sort);
+            task.rows = rows;
+            if let Some(segments) = segments {
+                task.input("segment_offsets", segments);
+            }
+            if let Some(limit) = limit {
+                task.limit(limit);
+            }
+            task.first_rows()
+        };
+        let here = || Some(crate::Input::into_array(vec![0i64, 3, 3, 10]));
+        let there = |count| {
+            Some(Array {
+                kind: ElementType::Int64,
+                record_bytes: 0,
+                count,
+                data: Data::Kept(v1::StoredPlace::default()),
+            })
+        };
+        assert_eq!(limited_segments(&[0, 3, 3, 10], 2), [0, 2, 2, 4]);
+        assert_eq!(limited_segments(&[], 2), [0]);
+        assert_eq!(of(Some(10), None, None), (Some(10), Some(10)));
+        assert_eq!(of(Some(10), Some(2), None), (Some(2), Some(2)));
+        assert_eq!(of(None, Some(2), here()), (None, None));
+        assert_eq!(of(Some(10), Some(2), here()), (Some(4), Some(4)));
+        assert_eq!(of(Some(10), Some(usize::MAX), here()), (Some(10), Some(10)));
+        assert_eq!(of(Some(10), Some(2), there(Some(4))), (None, Some(6)));
+        assert_eq!(of(Some(5), Some(2), there(Some(4))), (None, Some(5)));
+        assert_eq!(of(Some(10), Some(2), there(None)), (None, Some(10)));
+    }
 }

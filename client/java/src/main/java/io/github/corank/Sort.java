@@ -72,10 +72,25 @@ public final class Sort extends Operator<SortResult> {
     return this;
   }
 
-  /** Returns only the first elements of the order. Not with segments. */
+  /**
+   * Returns only the first elements of the order; with segments, those of each, one segment after
+   * the other: {@link #limitedSegments}.
+   */
   public Sort limit(long limit) {
     this.limit = limit;
     return this;
+  }
+
+  /**
+   * Finds the segments of the result of a sort with these segments and this limit: the results of
+   * segment i are from result[i] to result[i + 1].
+   */
+  public static long[] limitedSegments(long[] offsets, long limit) {
+    long[] limited = new long[Math.max(1, offsets.length)];
+    for (int at = 1; at < offsets.length; ++at) {
+      limited[at] = limited[at - 1] + Math.max(0, Math.min(offsets[at] - offsets[at - 1], limit));
+    }
+    return limited;
   }
 
   /** Chooses how the server sorts; the result is the same. */
@@ -89,11 +104,10 @@ public final class Sort extends Operator<SortResult> {
     Task task = new Task(Method.SORT);
     SortRequest.Builder request = task.operation.getSortBuilder();
     request.setOrder(order).setAlgorithm(algorithm.wire()).setOutput(output);
-    long count = keys.count();
     if (limit != null) {
       request.setLimit(limit);
-      count = count < 0 ? -1 : Math.max(0, Math.min(limit, count));
     }
+    FirstRows rows = FirstRows.of(keys.count(), limit, segments);
     task.pieces("keys", keys, request.getKeysBuilder());
     if (values != null) {
       task.pieces("values", values, request.getValuesBuilder());
@@ -106,7 +120,7 @@ public final class Sort extends Operator<SortResult> {
           "keys",
           request.getKeysDestinationBuilder(),
           keys,
-          count,
+          rows,
           found -> found.getSort().getKeys());
     }
     if (values != null) {
@@ -114,7 +128,7 @@ public final class Sort extends Operator<SortResult> {
           "values",
           request.getValuesDestinationBuilder(),
           values,
-          count,
+          rows,
           found -> found.getSort().getValues());
     }
     if (output != SortOutput.SORT_OUTPUT_KEYS) {
@@ -122,8 +136,7 @@ public final class Sort extends Operator<SortResult> {
           "indices",
           request.getIndicesDestinationBuilder(),
           keys.count() - 1,
-          count,
-          true,
+          rows,
           found -> found.getSort().getIndices());
     }
     return task;

@@ -71,7 +71,7 @@ public final class SortColumns extends Operator<SortColumnsResult> {
 
   /**
    * Sorts each segment of rows by itself: segment i is rows offsets[i] to offsets[i + 1]; offsets
-   * rise from 0 to the number of rows. Not with {@link #ranks}, {@link #limit} or {@link #runs}.
+   * rise from 0 to the number of rows. Not with {@link #ranks} or {@link #runs}.
    */
   public SortColumns segments(long... offsets) {
     return segments(Elements.of(offsets));
@@ -83,7 +83,7 @@ public final class SortColumns extends Operator<SortColumnsResult> {
     return this;
   }
 
-  /** Returns only the first rows of the order. */
+  /** Returns only the first rows of the order; with segments, those of each. */
   public SortColumns limit(long limit) {
     this.limit = limit;
     return this;
@@ -116,13 +116,12 @@ public final class SortColumns extends Operator<SortColumnsResult> {
     SortRequest.Builder request = task.operation.getSortBuilder();
     request.setAlgorithm(algorithm.wire()).setOutput(output);
     long rows = columns.get(0).rows();
-    long count = rows;
     if (limit != null) {
       request.setLimit(limit);
-      count = rows < 0 ? -1 : Math.max(0, Math.min(limit, rows));
     }
+    FirstRows first = FirstRows.of(rows, limit, segments);
     for (int at = 0; at < columns.size(); ++at) {
-      addColumn(task, request.addKeyColumnsBuilder(), at, count);
+      addColumn(task, request.addKeyColumnsBuilder(), at, first);
     }
     if (segments != null) {
       task.integers("segment_offsets", segments, request.getSegmentOffsetsBuilder());
@@ -136,7 +135,7 @@ public final class SortColumns extends Operator<SortColumnsResult> {
           "values",
           request.getValuesDestinationBuilder(),
           values,
-          count,
+          first,
           found -> found.getSort().getValues());
     }
     if (output == SortOutput.SORT_OUTPUT_RANKS) {
@@ -152,14 +151,13 @@ public final class SortColumns extends Operator<SortColumnsResult> {
           "indices",
           request.getIndicesDestinationBuilder(),
           rows - 1,
-          count,
-          true,
+          first,
           found -> found.getSort().getIndices());
     }
     return task;
   }
 
-  private void addColumn(Task task, KeyColumn.Builder message, int at, long count) {
+  private void addColumn(Task task, KeyColumn.Builder message, int at, FirstRows first) {
     Column column = columns.get(at);
     String path = "key_columns[" + at + "].";
     column.addTo(task, path, message);
@@ -167,20 +165,19 @@ public final class SortColumns extends Operator<SortColumnsResult> {
       return;
     }
     // The answer decides which strings a limit leaves, and so how many bytes.
-    long data =
-        column.offsets() == null ? count : count == column.rows() ? column.data().count() : -1;
+    long bytes = first.count() == column.rows() ? column.data().count() : -1;
     task.outputInPieces(
         path + "data",
         message.getDataDestinationBuilder(),
         column.data(),
-        data,
+        column.offsets() == null ? first : new FirstRows(bytes, bytes),
         found -> sorted(found, at).getData());
     if (column.offsets() != null) {
       task.outputInPieces(
           path + "offsets",
           message.getOffsetsDestinationBuilder(),
           column.offsets(),
-          count < 0 ? -1 : count + 1,
+          first.oneMore(),
           found -> sorted(found, at).getOffsets());
     }
     if (column.validity() != null) {
@@ -188,7 +185,7 @@ public final class SortColumns extends Operator<SortColumnsResult> {
           path + "validity",
           message.getValidityDestinationBuilder(),
           column.validity(),
-          count < 0 ? -1 : (count + 7) / 8,
+          first.bitmaps(),
           found -> sorted(found, at).getValidity());
     }
   }

@@ -122,6 +122,37 @@ final class Task {
     add(field, destination, like.type(), like.elementBytes(), count, true, found);
   }
 
+  /** A result of a sort, which has these rows. */
+  void outputInPieces(
+      String field,
+      Destination.Builder destination,
+      Input like,
+      FirstRows rows,
+      Function<OperationResult, Array> found) {
+    outputs.add(
+        new Out(
+            field,
+            destination,
+            like.type(),
+            like.elementBytes(),
+            rows.count(),
+            rows.most(),
+            true,
+            found));
+  }
+
+  /** Positions in a sort, the greatest of which is known. */
+  void positions(
+      String field,
+      Destination.Builder destination,
+      long greatest,
+      FirstRows rows,
+      Function<OperationResult, Array> found) {
+    ElementType type = positionType(greatest);
+    outputs.add(
+        new Out(field, destination, type, type.bytes(), rows.count(), rows.most(), true, found));
+  }
+
   /** A result of positions, the greatest of which is known. */
   void positions(
       String field,
