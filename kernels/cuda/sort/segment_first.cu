@@ -2,7 +2,7 @@
 //
 // Algorithm: SegmentSampleKernel, a block for each segment that one block cannot sort, takes samples as
 //            SelectSampleKernel does, finds the threshold, and lists the segment's parts. SegmentSelectKernel reads all
-//            of these and notes the indices of the keys up to their threshold; its last block checks the numbers.
+//            of these and stores the indices of the keys up to their threshold; its last block checks the numbers.
 //            SegmentSortKernel, a block for each segment, sorts what was selected, by rank and index, and writes the
 //            first keys to their packed places, which one more block of the first kernel has summed up.
 // Work: O(n + segments * c log c), where c keys of a segment are selected.
@@ -180,14 +180,16 @@ __global__ void __launch_bounds__(kSelectThreads, SelectionTuning::kBlocks)
   constexpr int kPer = KeyVector<Bits>::kPer;
   constexpr int kTile = TileKeys<Bits>();
   __shared__ bool is_last;
+  __shared__ NotedHits noted;
   const auto* const keys = static_cast<const Bits*>(pass.keys);
   const int thread = static_cast<int>(threadIdx.x);
   volatile uint32_t* const failed = &pass.state->failed;
   const uint32_t units = pass.state->units;
   for (uint32_t i = blockIdx.x; i < units; i += gridDim.x) {
-    if (__any_sync(kAllLanes, *failed != 0)) break;  // the same for all lanes
     const SegmentUnit unit = pass.units[i];
-    const SegmentSink sink = SinkOf(pass, unit.segment, unit.segment_begin);
+    const NotingSink<SegmentSink> sink{SinkOf(pass, unit.segment, unit.segment_begin), noted};
+    sink.Begin();
+    if (__syncthreads_or(*failed != 0)) break;  // also waits until the hits of the unit before are put
     const auto threshold = static_cast<Bits>(unit.threshold);
     bool has_room = true;
     int64_t tile = unit.at;
@@ -198,6 +200,7 @@ __global__ void __launch_bounds__(kSelectThreads, SelectionTuning::kBlocks)
       has_room = SelectTile<false>(order, keys, threshold, tile + thread * kPer, unit.end, sink);
     }
     if (!has_room) *failed = 1;
+    sink.End();
   }
   __syncthreads();
   if (thread == 0) is_last = IsLastBlock(&pass.state->blocks_done);

@@ -26,8 +26,6 @@ namespace {
 using Tuning = SelectionTuning;
 
 constexpr int kSampleThreads = 1024;
-constexpr uint32_t kNotedHits = 1024;
-
 template <typename Bits>
 struct Selection {
   const Bits* keys;
@@ -40,18 +38,11 @@ struct Selection {
 
   __device__ __forceinline__ Bits* least() const { return reinterpret_cast<Bits*>(scratch->least); }
 
-  /// Takes places for records. Those from plan.capacity on do not exist.
-  __device__ __forceinline__ int64_t Take(uint32_t places) const {
-    return static_cast<int64_t>(atomicAdd(&scratch->selected, static_cast<unsigned long long>(places)));
-  }
-  template <typename Order>
-  __device__ __forceinline__ void Put(const Order& order, int64_t place, int64_t index) const {
-    const Bits raw = keys[index];  // again: to carry it along takes registers or memory
+  __device__ __forceinline__ void Put(int64_t place, int64_t index, Bits raw, Bits rank) const {
     if (plan.form == SelectedForm::kKeys) {
       static_cast<Bits*>(records)[place] = raw;
     } else if (plan.form == SelectedForm::kWords) {
-      static_cast<uint64_t*>(records)[place] =
-          static_cast<uint64_t>(order.RankOfRaw(raw)) << 32 | static_cast<uint32_t>(index);
+      static_cast<uint64_t*>(records)[place] = static_cast<uint64_t>(rank) << 32 | static_cast<uint32_t>(index);
     } else if (index_bytes == 4) {
       static_cast<uint32_t*>(records)[place] = static_cast<uint32_t>(index);
     } else {
@@ -60,54 +51,19 @@ struct Selection {
   }
 };
 
-/// The hits of a block that wait for its end. An atomic addition to the number of all blocks would delay each tile that
-/// has some.
-struct NotedHits {
-  int64_t indices[kNotedHits];
-  uint32_t taken;  // may exceed the room
-  uint32_t room;   // the first place that was taken and not used
-  int64_t place;   // of the first one among all records
-};
-
-/// Where SelectTile puts the keys. Negative places are those of noted hits.
+/// Where SelectTile puts the keys.
 template <typename Bits, bool kFloat>
 struct SelectionSink {
   const KeyOrder<Bits, kFloat>& order;
   const Selection<Bits>& selection;
-  NotedHits& noted;
 
   __device__ __forceinline__ int64_t Take(uint32_t places) const {
-    const uint32_t place = atomicAdd(&noted.taken, places);
-    if (place + places <= kNotedHits) return int64_t{place} - kNotedHits;
-    atomicMin(&noted.room, place);
-    return selection.Take(places);
+    return static_cast<int64_t>(atomicAdd(&selection.scratch->selected, static_cast<unsigned long long>(places)));
   }
   __device__ __forceinline__ int64_t Capacity() const { return selection.plan.capacity; }
   __device__ __forceinline__ void Put(int64_t place, int64_t index) const {
-    if (place < 0) {
-      noted.indices[place + kNotedHits] = index;
-    } else {
-      selection.Put(order, place, index);
-    }
-  }
-
-  /// All threads call both.
-  __device__ __forceinline__ void Begin() const {
-    if (threadIdx.x == 0) {
-      noted.taken = 0;
-      noted.room = kNotedHits;
-    }
-    __syncthreads();
-  }
-  __device__ __forceinline__ void End() const {
-    __syncthreads();
-    const uint32_t hits = min(noted.taken, noted.room);
-    if (threadIdx.x == 0) noted.place = selection.Take(hits);
-    __syncthreads();
-    for (uint32_t i = threadIdx.x; i < hits; i += blockDim.x) {
-      const int64_t place = noted.place + i;
-      if (place < Capacity()) selection.Put(order, place, noted.indices[i]);
-    }
+    const Bits raw = selection.keys[index];  // again: to carry it along takes registers or memory
+    selection.Put(place, index, raw, order.RankOfRaw(raw));
   }
 };
 
@@ -173,8 +129,9 @@ __global__ void __launch_bounds__(Tuning::kThreads, Tuning::kBlocks)
   const int64_t head = KeyVector<Bits>::CountBefore(selection.keys, selection.count);
   const int64_t vectors_end = selection.count - (selection.count - head) % kPer;
   __shared__ NotedHits noted;
-  const SelectionSink<Bits, kFloat> sink{order, selection, noted};
+  const NotingSink<SelectionSink<Bits, kFloat>> sink{{order, selection}, noted};
   sink.Begin();
+  __syncthreads();
   bool has_room = true;
   int64_t tile = head + int64_t{blockIdx.x} * kTile;
   for (; has_room && tile + kTile <= vectors_end; tile += int64_t{gridDim.x} * kTile) {

@@ -62,6 +62,58 @@ __device__ Bits RankOfNumber(const Bits (&ranks)[kThresholdItems], uint32_t numb
   return found;
 }
 
+inline constexpr uint32_t kNotedHits = 1024;
+
+/// Indices of a block's hits, and the first place that was taken and not used.
+struct NotedHits {
+  int64_t indices[kNotedHits];
+  uint32_t taken;
+  uint32_t end;
+  int64_t first;  // the place of the first one in the sink
+};
+
+/// Notes the hits of a block in shared memory and puts them into the sink all at once: an atomic addition in global
+/// memory would delay each tile that has hits. Negative places are those of noted hits. Once the memory is full,
+/// further hits go to the sink at once.
+template <typename Sink>
+struct NotingSink {
+  const Sink sink;
+  NotedHits& noted;
+
+  /// All threads call it, before a barrier.
+  __device__ __forceinline__ void Begin() const {
+    if (threadIdx.x != 0) return;
+    noted.taken = 0;
+    noted.end = kNotedHits;
+  }
+  /// All threads call it.
+  __device__ __forceinline__ void End() const {
+    __syncthreads();
+    const uint32_t hits = min(noted.taken, noted.end);
+    if (threadIdx.x == 0) noted.first = sink.Take(hits);
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < hits; i += blockDim.x) {
+      const int64_t place = noted.first + i;
+      if (place < Capacity()) sink.Put(place, noted.indices[i]);
+    }
+  }
+
+  __device__ __forceinline__ int64_t Take(uint32_t places) const {
+    const uint32_t place = atomicAdd(&noted.taken, places);
+    if (place + places <= kNotedHits) return int64_t{place} - kNotedHits;
+    atomicMin(&noted.end, place);
+    return sink.Take(places);
+  }
+  __device__ __forceinline__ int64_t Capacity() const { return sink.Capacity(); }
+  __device__ __forceinline__ void Put(int64_t place, int64_t index) const {
+    if (place < 0) {
+      noted.indices[place + kNotedHits] = index;
+    } else {
+      sink.Put(place, index);
+    }
+  }
+};
+
 /// Puts this warp's hits: keys at `at` + (v * kThreads * kPer + i), a bit for each v * kPer + i. Returns whether there
 /// is room for more. The whole warp calls it.
 template <typename Bits, typename Sink>
