@@ -229,7 +229,7 @@ static_assert(SortBytes<SmallForm::kRankIndex64>() <= 99 * 1024, "what any GPU g
 template <SmallForm kForm>
 __global__ void __launch_bounds__(kSortThreads)
     SegmentSortKernel(const AnyKeyOrder any_order, const SegmentFirst pass) {
-  using Element = SmallElement<kForm>;
+  using Element = SmallElement<kForm, /*kInOrder=*/false>;
   extern __shared__ uint4 dynamic_shared[];
   if (pass.state->failed != 0) return;
   auto* const tile_keys = reinterpret_cast<typename Element::Key*>(dynamic_shared);

@@ -58,10 +58,13 @@ class AnyKeyOrder {
   KeyOrder<uint64_t, true> f64_;
 };
 
-template <SmallForm kForm>
+/// kInOrder: elements come in the order of their indices.
+template <SmallForm kForm, bool kInOrder = true>
 struct SmallElement {
   using Key = std::conditional_t<kForm == SmallForm::kRank32, uint32_t, uint64_t>;
   static constexpr bool kHasIndex = kForm == SmallForm::kRankIndex64;                 // in a word of its own
+  // Among equal keys, a run's place says which comes first.
+  static constexpr bool kPlaceDecides = kInOrder || !kHasIndex;
   static constexpr bool kKnowsIndex = kHasIndex || kForm == SmallForm::kRankIndex32;  // the original index
   static constexpr int kLeastBytes = kForm == SmallForm::kRank64 || kHasIndex ? 8 : 1;
   static constexpr int kMostBytes = kForm == SmallForm::kRank32 || kForm == SmallForm::kRankIndex32 ? 4 : 8;

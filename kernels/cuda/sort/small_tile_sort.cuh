@@ -102,10 +102,10 @@ struct TileView {
     if (Element::kHasIndex && exists) element.index = indices[i];
     return element;
   }
-  /// Whether element i comes before element j. Reads their indices only if their keys are equal.
+  /// Whether element i, of the later run, comes before element j.
   __device__ __forceinline__ bool IsBefore(int i, int j) const {
     const typename Element::Key key = keys[i], other = keys[j];
-    if constexpr (Element::kHasIndex) return key < other || (key == other && indices[i] < indices[j]);
+    if constexpr (!Element::kPlaceDecides) return key < other || (key == other && indices[i] < indices[j]);
     return key < other;
   }
   __device__ __forceinline__ void Put(int i, const Element& element) const {
@@ -162,7 +162,7 @@ __device__ __forceinline__ void MergeRuns(const TileView<Element>& tile, int a, 
   int from_a = Max(0, first - b_count);
   for (int step = run / 32; true; step = Max(1, step / 32)) {
     const int last = from_a + (lane + 1) * step - 1;
-    // The indices of a run may be in any order, so its place does not decide between equal keys.
+    // If the keys are equal, the element of the earlier run comes first, unless its index is the greater one.
     const bool precedes = last < end && !tile.IsBefore(b + first - 1 - last, a + last);
     from_a += step * __popc(__ballot_sync(kWholeWarp, precedes));
     if (step == 1) break;
