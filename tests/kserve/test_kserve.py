@@ -162,6 +162,10 @@ def test_parameters_reach_the_operator(client: triton.InferenceServerClient) -> 
     result = client.infer("sort_int32", [tensor("keys", keys), tensor("segment_offsets", offsets)])
     expected = np.concatenate([np.sort(keys[:400]), np.sort(keys[400:])])
     assert np.array_equal(result.as_numpy("keys"), expected)
+    result = client.infer(
+        "sort_int32", [tensor("keys", keys), tensor("segment_offsets", offsets)], parameters={"limit": 500}
+    )
+    assert np.array_equal(result.as_numpy("keys"), expected[:900])
 
 
 def test_requested_outputs_alone_are_sent(client: triton.InferenceServerClient) -> None:

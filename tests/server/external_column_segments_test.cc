@@ -39,6 +39,26 @@ TEST_P(ExternalColumnSegmentsTest, SortsEachSegment) {
   }
 }
 
+TEST_P(ExternalColumnSegmentsTest, TheFirstRowsOfEachSegmentMustFitOnTheDevice) {
+  for (const auto& [output, value_bytes] : kOutputs) {
+    Table table = InSegments(output == v1::SORT_OUTPUT_INDICES ? Strings(6001) : Mixed(20011), 300);
+    table.output = output;
+    table.value_bytes = value_bytes;
+    table.limit = 7;
+    if (!IsOut()) {
+      CheckShared(table);
+      CheckStreamed(table, 400);
+      continue;
+    }
+    SortCall call;
+    Build(table, call);
+    const grpc::Status status = CallStreamed(call).status;
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), ::testing::HasSubstr("max_device_bytes"));
+    ExpectAllFreed(server_.server());
+  }
+}
+
 TEST_P(ExternalColumnSegmentsTest, OneSegmentIsTheWholeTable) {
   Table table = Mixed(20011);
   table.segment_offsets = {0, 20011};

@@ -71,8 +71,8 @@ inline void Describe(v1::Array& array, v1::ElementType type, int64_t count, int 
 // `call` stays where it is.
 inline void Build(const Table& table, SortCall& call) {
   const int64_t rows = table.columns.front().rows();
-  std::vector<int64_t> order = StableRowOrder(table.columns, table.segment_offsets);
-  if (table.limit >= 0 && table.limit < rows) order.resize(static_cast<size_t>(table.limit));
+  const std::vector<int64_t> order =
+      FirstOfOrder(StableRowOrder(table.columns, table.segment_offsets), table.limit, table.segment_offsets);
   v1::SortRequest& request = call.request;
   request.set_output(table.output);
   if (table.limit >= 0) request.set_limit(table.limit);

@@ -139,12 +139,13 @@ TEST_F(StreamNeedTest, SegmentsOfAllLengthsStayWithinIt) {
   const JobMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
   std::vector<uint32_t> keys(static_cast<size_t>(kCount)), sorted(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint32_t>(i) * 2654435761U;
-  for (const int64_t length : {int64_t{1}, int64_t{999}, kTile / 4 + 1, kCount / 3, kCount}) {
-    SCOPED_TRACE(length);
+  const auto check = [&](int64_t length, int64_t limit) {
+    SCOPED_TRACE(::testing::Message() << "length " << length << ", limit " << limit);
     std::vector<int64_t> offsets;
     for (int64_t offset = 0; offset < kCount; offset += length) offsets.push_back(offset);
     offsets.push_back(kCount);
     SortOperation::Spec sort = SortOf(kCount, false);
+    sort.limit = limit;
     sort.segment_offsets = Operand();
     sort.segment_offsets->bytes = offsets.data();
     sort.segment_offsets->count = static_cast<int64_t>(offsets.size());
@@ -160,9 +161,17 @@ TEST_F(StreamNeedTest, SegmentsOfAllLengthsStayWithinIt) {
     SegmentSorter sorter(sort, arrays, kPiece, &memory, &lane_, &stats);
     ASSERT_EQ(sorter.SortInto(sink), absl::OkStatus());
     EXPECT_EQ(sorter.runs() > 0, length > kPiece / 4);
+    int64_t begin = 0;
     for (size_t i = 1; i < offsets.size(); ++i) {
-      ASSERT_TRUE(std::is_sorted(sorted.begin() + offsets[i - 1], sorted.begin() + offsets[i]));
+      const int64_t count = offsets[i] - offsets[i - 1];
+      const int64_t end = begin + (limit < 0 ? count : std::min(limit, count));
+      ASSERT_TRUE(std::is_sorted(sorted.begin() + begin, sorted.begin() + end));
+      begin = end;
     }
+    EXPECT_EQ(begin, sort.result_count());
+  };
+  for (const int64_t length : {int64_t{1}, int64_t{999}, kTile / 4 + 1, kCount / 3, kCount}) {
+    for (const int64_t limit : {int64_t{-1}, int64_t{1}, int64_t{500}, kCount / 3 - 1}) check(length, limit);
   }
 }
 

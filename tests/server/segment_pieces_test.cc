@@ -286,6 +286,19 @@ TEST_P(SegmentPiecesTest, ResultsMayReplaceTheirInputs) {
   }
 }
 
+TEST_P(SegmentPiecesTest, TheFirstOfEachSegmentNeedRoomForNoMore) {
+  SegmentCase test;
+  test.offsets = MixedOffsets(200, {5000});
+  test.limit = 9;
+  Fill(test);
+  const int64_t place = kRegionBytes - static_cast<int64_t>(test.sorted.size());
+  v1::SortResponse response;
+  EXPECT_TRUE(CallShared(test, &response, /*in_place=*/false, place).ok());
+  EXPECT_EQ(std::memcmp(object_.As<char>(place), test.sorted.data(), test.sorted.size()), 0);
+  EXPECT_EQ(BadField(CallShared(test, &response, /*in_place=*/false, place + 4)),
+            "keys_destination.shared_memory.offset_bytes");
+}
+
 // A tile would overwrite keys that have not been read.
 TEST_P(SegmentPiecesTest, ResultsBesideTheirInputsAreMadeAsAWhole) {
   SegmentCase test;
