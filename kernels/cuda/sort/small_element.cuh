@@ -62,7 +62,7 @@ class AnyKeyOrder {
 template <SmallForm kForm, bool kInOrder = true>
 struct SmallElement {
   using Key = std::conditional_t<kForm == SmallForm::kRank32, uint32_t, uint64_t>;
-  static constexpr bool kHasIndex = kForm == SmallForm::kRankIndex64;                 // in a word of its own
+  static constexpr bool kHasIndex = kForm == SmallForm::kRankIndex64;  // in a word of its own
   // Among equal keys, a run's place says which comes first.
   static constexpr bool kPlaceDecides = kInOrder || !kHasIndex;
   static constexpr bool kKnowsIndex = kHasIndex || kForm == SmallForm::kRankIndex32;  // the original index
