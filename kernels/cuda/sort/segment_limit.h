@@ -13,9 +13,8 @@
 namespace corank::cuda {
 
 /// Writes the first args.limit results of each segment, one segment behind the other, and their number to *d_results,
-/// which is device-accessible or null. args.LimitsSegments() holds. Outputs have room for args.ResultCount() elements;
-/// those behind the results are unspecified. Carves its workspace. Unless it only sizes, enqueues its launches. Never
-/// waits. Stable.
+/// which is device-accessible or null. args.LimitsSegments() holds. Writes nothing behind the results. Carves its
+/// workspace. Unless it only sizes, enqueues its launches. Never waits. Stable.
 cudaError_t SortLimitedSegments(const SortArgs& args, int64_t* d_results, Workspace& workspace, cudaStream_t stream);
 
 /// A sorted array of segments, and how many results each has.

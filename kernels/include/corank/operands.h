@@ -28,7 +28,7 @@ struct SortOptions {
 };
 
 /// The elements of each output of Sort, SortWithValues and Argsort. With segments and a limit, this is only the most
-/// that there can be: outputs have this size, and those elements behind the results are unspecified.
+/// that there can be: outputs have this size, and keep their elements behind the results.
 inline int64_t SortResults(int64_t key_count, const SortOptions& options) {
   const int64_t offsets = options.segment_offsets.size();
   return MostLimited(key_count, options.limit, offsets > 0 ? offsets - 1 : 0);
