@@ -119,6 +119,20 @@ def test_limited_segments_of_no_segments_are_one_offset() -> None:
     assert corank.limited_segments([0, 4, 4, 5], 2).tolist() == [0, 2, 2, 3]
 
 
+@pytest.mark.parametrize(
+    ("segments", "limit", "raises", "text"),
+    [
+        ([0, 2.5], 1, TypeError, "segments"),
+        ([0, 2], 1.5, TypeError, "limit: must be an integer"),
+        ([0, 2], -1, corank.InvalidArgument, "limit: -1 is less than 0"),
+    ],
+    ids=str,
+)
+def test_limited_segments_refuse_what_sorts_refuse(segments: Any, limit: Any, raises: Any, text: str) -> None:
+    with pytest.raises(raises, match=text):
+        corank.limited_segments(segments, limit)
+
+
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("key_type", KEY_TYPES)
 def test_merge_takes_equal_keys_from_the_earlier_input(client: corank.Client, key_type: str, descending: bool) -> None:

@@ -48,6 +48,23 @@ def test_rows_have_equal_numbers_if_and_only_if_they_are_equal(type_: Any, nan: 
             assert not row_hashes.are_equal(tables, [np.array([a]), np.array([b])], nan), (left[a], right[b])
 
 
+def test_keys_chosen_to_collide_by_some_seeds_do_not_by_others() -> None:
+    """The second key of a row makes up for what the first one changes, if that is known."""
+
+    def hashed(keys: list[int], others: Any, seed: int) -> Any:
+        table = pa.table({"a": pa.array(keys, pa.uint64()), "b": pa.array(others, pa.uint64())})
+        return row_hashes.row_hashes(table, "null", seed)
+
+    def of_first(seed: int) -> Any:
+        return row_hashes.row_hashes(pa.table({"a": pa.array([0, 2**63], pa.uint64())}), "null", seed)
+
+    rng = np.random.default_rng(0)
+    changes = np.array([np.bitwise_xor.reduce(of_first(seed)) for seed in range(1000)])
+    for seed in (int(each) for each in rng.integers(2**63, size=300)):
+        numbers = hashed([0] + [2**63] * len(changes), np.append(np.uint64(0), changes), seed)
+        assert not (numbers[1:] == numbers[0]).any()
+
+
 def test_strings_of_any_length_have_numbers_of_their_own() -> None:
     lengths = [*range(30), 1023, 1024, 1025, 5000]
     texts = [b"\0" * length for length in lengths]

@@ -23,13 +23,20 @@ def limited_segments(segments: Any, limit: int) -> NDArray[np.int64]:
     Returns:
         As many offsets: the results of segment i are result[offsets[i]:offsets[i + 1]].
 
+    Raises:
+        TypeError: the offsets are on the server, or an argument is no integer.
+        InvalidArgument: `limit` is negative.
+
     Examples:
         >>> corank.limited_segments([0, 5, 5, 6], 2)
         array([0, 2, 2, 3])
     """
-    lengths = np.diff(np.asarray(segments, np.int64))
+    given = conversion.integers("segments", segments)
+    if given.data is None:
+        raise TypeError("segments: are on the server; fetch them first")
+    lengths = np.diff(np.frombuffer(given.data, "<i8"))
     offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(np.clip(lengths, 0, max(0, limit)), out=offsets[1:])
+    np.cumsum(np.clip(lengths, 0, whole("limit", limit)), out=offsets[1:])
     return offsets
 
 

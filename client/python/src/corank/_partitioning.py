@@ -53,15 +53,13 @@ def plan_of(
     cores: int,
     block_bytes: float,
     merge_bytes: float = MERGE_BYTES,
-    reach_bytes: float = 0,
+    gathers: bool = False,
 ) -> Plan:
     """Plans the tasks for `blocks` blocks; a task of a round merges at most `merge_bytes`.
 
-    One block may be more than that, cut into as many pieces as there are partitions. Tasks gather rows from the blocks
-    if these have at most `reach_bytes`: then every row moves once. A round has more blocks then, because what its tasks
-    merge is there only while they run.
+    One block may be more than that, cut into as many pieces as there are partitions. Where tasks gather rows from the
+    blocks, each row moves once, and a round has more blocks, because what its tasks merge is there only while they run.
     """
-    gathers = blocks * block_bytes <= reach_bytes
     most = MOST_RUNS if gathers else int(min(MOST_RUNS, max(1, merge_bytes * partitions // max(block_bytes, 1))))
     rounds = _pieces(blocks, -(-blocks // most))
     round_bytes = max(map(len, rounds)) * block_bytes

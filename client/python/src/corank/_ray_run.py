@@ -127,10 +127,13 @@ class Run:
         self.wait([ended for _, ended in started])
         return list(self.get([found for found, _ in started]))
 
-    def plan(self, blocks: int, partitions: int, nbytes: float, may_gather: bool = True) -> Plan:
+    def reaches(self, nbytes: float) -> bool:
+        """Whether tasks may gather rows from blocks of so many bytes in all."""
+        return nbytes <= self._reach_bytes
+
+    def plan(self, blocks: int, partitions: int, nbytes: float, gathers: bool) -> Plan:
         """The rounds of so many blocks of so many bytes in all."""
-        reach = self._reach_bytes if may_gather else -1
-        return plan_of(blocks, partitions, self._cores, nbytes / blocks, self.merge_bytes, reach)
+        return plan_of(blocks, partitions, self._cores, nbytes / blocks, self.merge_bytes, gathers)
 
     def rounds(
         self,

@@ -213,7 +213,7 @@ def gather_group(keys: Keys, schema: Any, servers: Servers, *pieces_and_blocks: 
     watch = Watch("merge")
     count = len(pieces_and_blocks) // 2
     rows = [
-        take_rows(block.cast(schema) if block.num_rows else schema.empty_table(), piece.rows)
+        take_rows(block, piece.rows).cast(schema) if block.num_rows else schema.empty_table()
         for piece, block in zip(pieces_and_blocks[:count], pieces_and_blocks[count:])
     ]
     yield from _merged_group(watch, rows, pieces_and_blocks[:count], keys, servers)

@@ -21,7 +21,6 @@ from corank._pieces import of_pieces
 
 _MOST_MIXED = 1024
 """Bytes of a string that NumPy mixes in. Longer ones have a digest, because each 8 bytes take a round of the piece."""
-_FACTORS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 _SHIFTS = np.uint64(32), np.uint64(29)
 _NULL = np.uint64(0x6E756C6C)
 _FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
@@ -29,20 +28,26 @@ _FIRST_BYTES = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
 
 def row_hashes(keys: Any, nan: Nan, seed: int) -> U64:
     """The number of each row of a key table, in which null equals null, NaN equals NaN, and 0 equals -0."""
-    out = np.full(keys.num_rows, seed, np.uint64)
+    out, factors = np.full(keys.num_rows, seed, np.uint64), _factors(seed)
 
     def mix_piece(piece: slice) -> None:
         for column in keys.columns:
-            _mix_column(out[piece], one_array(column.slice(piece.start, piece.stop - piece.start)), nan)
+            _mix_column(out[piece], one_array(column.slice(piece.start, piece.stop - piece.start)), nan, factors)
 
     list(of_pieces(mix_piece, keys.num_rows))
     return out
 
 
-def _mix(state: U64, words: Any) -> None:
+def _factors(seed: int) -> U64:
+    """Two odd numbers. With factors that everybody knows, keys that collide could be chosen whatever the seed is."""
+    digest = hashlib.blake2b(seed.to_bytes(8, "little"), digest_size=16).digest()
+    return np.frombuffer(digest, np.uint64) | np.uint64(1)
+
+
+def _mix(state: U64, words: Any, factors: U64) -> None:
     """Mixes a word into each number."""
     state ^= words
-    for factor, shift in zip(_FACTORS, _SHIFTS):
+    for factor, shift in zip(factors, _SHIFTS):
         state *= factor
         state ^= state >> shift
 
@@ -61,21 +66,21 @@ def _nulls(array: Any, nan: Nan) -> NDArray[np.bool_] | None:
     return found
 
 
-def _mix_column(state: U64, array: Any, nan: Nan) -> None:
+def _mix_column(state: U64, array: Any, nan: Nan, factors: U64) -> None:
     array = _widened(array)
     type_, nulls = array.type, _nulls(array, nan)
     if pa.types.is_null(type_):
         return
     of_nulls = None if nulls is None else state[nulls]
     if is_number(type_):
-        _mix(state, _words(numbers_of(filled(array))))
+        _mix(state, _words(numbers_of(filled(array))), factors)
     elif pa.types.is_decimal(type_):
         for words in decimal_words(array).T:
-            _mix(state, words)
+            _mix(state, words, factors)
     else:
-        _mix_strings(state, *_strings(array))
+        _mix_strings(state, *_strings(array), factors)
     if of_nulls is not None:
-        _mix(of_nulls, _NULL)
+        _mix(of_nulls, _NULL, factors)
         state[nulls] = of_nulls
 
 
@@ -96,9 +101,9 @@ def _strings(array: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return data, np.frombuffer(buffers[1], np.int64, count + 1, array.offset * 8)
 
 
-def _mix_strings(state: U64, data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
+def _mix_strings(state: U64, data: NDArray[np.uint8], offsets: NDArray[np.int64], factors: U64) -> None:
     begins, lengths = offsets[:-1], np.diff(offsets)
-    _mix(state, lengths.view(np.uint64))
+    _mix(state, lengths.view(np.uint64), factors)
     if offsets[-1] + 8 > data.size:  # words may reach beyond the last string
         data, begins = np.append(data[offsets[0] : offsets[-1]], np.zeros(8, np.uint8)), begins - offsets[0]
     words_at = np.ndarray((data.size - 7,), np.uint64, data, strides=(1,))
@@ -114,7 +119,7 @@ def _mix_strings(state: U64, data: NDArray[np.uint8], offsets: NDArray[np.int64]
             left, words, mixed = lengths[rows] - done, words_at[begins[rows] + done], state[rows]
         if done + 8 > shortest:
             words &= _FIRST_BYTES[np.minimum(left, 8)]
-        _mix(mixed, words)
+        _mix(mixed, words, factors)
         if done >= shortest:
             state[rows] = mixed
     for row in np.flatnonzero(lengths > _MOST_MIXED) if longest > _MOST_MIXED else ():

@@ -311,7 +311,8 @@ def _sorted(run: Run, refs: list[Any], order: Order, options: _Options, is_sorte
         return None
     keys = Keys(order, _key_schema(schema, order))
     limits = run.result(tasks.boundaries, [samples, keys, partitions, run.servers])
-    plan = run.plan(len(refs), partitions, sum(each.nbytes for each in samples))
+    nbytes = sum(each.nbytes for each in samples)
+    plan = run.plan(len(refs), partitions, nbytes, run.reaches(nbytes))
     runs = _runs(run, refs, schema, keys, limits, plan, is_sorted, True)
     return ray.data.from_arrow_refs([each for (each,) in run.reduced(runs, _merging(run, keys))])
 
@@ -365,7 +366,7 @@ def _grouped(
     partitions = len(run.get(limits).rows) + 1
     # A partial result may be larger than a row.
     nbytes = sum(each.nbytes for each in samples) + rows * aggregates.row_bytes
-    plan = run.plan(len(refs), partitions, nbytes, may_gather=False)
+    plan = run.plan(len(refs), partitions, nbytes, gathers=False)
     is_last = len(plan.rounds) == 1
     runs = run.rounds(
         refs,
@@ -402,11 +403,12 @@ def _joined(
     spec = joins.joining(schemas[0], schemas[1], *keys, arguments[1], how, suffix, nulls_equal, most_bytes)
     if not any(each.block_rows for of_side in samples for each in of_side):
         return ray.data.from_arrow(spec.schema.empty_table())
+    nbytes = [sum(each.nbytes for each in of_side) for of_side in samples]
     by_owner = (1, 0) if how == "right" else (0, 1)
     limits = run.result(joins.join_boundaries, [*(samples[side] for side in by_owner), partitions, spec, run.servers])
     runs = []
     for side, of_keys in enumerate((spec.left, spec.right)):
-        plan = run.plan(len(refs[side]), partitions, sum(each.nbytes for each in samples[side]))
+        plan = run.plan(len(refs[side]), partitions, nbytes[side], run.reaches(sum(nbytes)))
         runs.append(_runs(run, refs[side], schemas[side], of_keys, limits, plan, False, side == by_owner[0]))
         runs[side] = run.reduced(runs[side], _merging(run, of_keys), leaves_last=True)
     started = [
