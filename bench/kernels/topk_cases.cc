@@ -29,6 +29,19 @@ SortArgs ArgsOf(KeyType type, int64_t count, int64_t limit, const TopKData& data
   return args;
 }
 
+/// `seconds` of corank, of corank with indices and of the reference, for keys of 4 bytes.
+Row RowOf(const Row& identity, const std::vector<Summary>& seconds, const Ceilings& ceilings) {
+  const double bytes = 4.0 * static_cast<double>(identity.n);
+  Row row = identity;
+  row.ours = GigaPerSecond(seconds[0], bytes);
+  row.reference = GigaPerSecond(seconds[2], bytes);
+  row.ceiling = ceilings.read;
+  row.details["ours_us"] = seconds[0].median * 1e6;
+  row.details["with_indices_us"] = seconds[1].median * 1e6;
+  row.details["reference_us"] = seconds[2].median * 1e6;
+  return row;
+}
+
 template <typename Key>
 absl::StatusOr<Contest> PrepareTopK(const Row& identity, int64_t limit, const Ceilings* ceilings, Gpu* gpu) {
   constexpr int64_t kKeyBytes = sizeof(Key);
@@ -75,15 +88,8 @@ absl::StatusOr<Contest> PrepareTopK(const Row& identity, int64_t limit, const Ce
     return same;
   };
   contest.rows = [=](const std::vector<Summary>& seconds) {
-    const double bytes = static_cast<double>(kKeyBytes * identity.n);
-    Row row = identity;
-    row.ours = GigaPerSecond(seconds[0], bytes);
-    row.reference = GigaPerSecond(seconds[2], bytes);
-    row.ceiling = ceilings->read;
+    Row row = RowOf(identity, seconds, *ceilings);
     row.RequirePartOfCeiling(0.85);
-    row.details["ours_us"] = seconds[0].median * 1e6;
-    row.details["with_indices_us"] = seconds[1].median * 1e6;
-    row.details["reference_us"] = seconds[2].median * 1e6;
     row.note = "the reference is neither stable nor deterministic";
     return std::vector<Row>{row};
   };
@@ -149,14 +155,7 @@ absl::StatusOr<Contest> PrepareSegmentedTopK(const Row& identity, int64_t segmen
     return same;
   };
   contest.rows = [=](const std::vector<Summary>& seconds) {
-    const double bytes = static_cast<double>(kKeyBytes * identity.n);
-    Row row = identity;
-    row.ours = GigaPerSecond(seconds[0], bytes);
-    row.reference = GigaPerSecond(seconds[2], bytes);
-    row.ceiling = ceilings->read;
-    row.details["ours_us"] = seconds[0].median * 1e6;
-    row.details["with_indices_us"] = seconds[1].median * 1e6;
-    row.details["reference_us"] = seconds[2].median * 1e6;
+    Row row = RowOf(identity, seconds, *ceilings);
     row.note = "the reference sorts all keys; torch_topk.py has torch.topk";
     return std::vector<Row>{row};
   };
