@@ -29,6 +29,15 @@ SortArgs ArgsOf(KeyType type, int64_t count, int64_t limit, const TopKData& data
   return args;
 }
 
+/// Adds corank without and with an output of indices. The data outlive the contest.
+void AddOurs(const SortArgs& args, const TopKData& data, Gpu* gpu, Contest* contest) {
+  SortArgs indexed = args;
+  indexed.keys_out = data.with_indices.get();
+  indexed.indices_out = data.indices.get();
+  contest->contestants.push_back({"corank", [=] { return gpu->Time(args, nullptr); }});
+  contest->contestants.push_back({"corank with indices", [=] { return gpu->Time(indexed, nullptr); }});
+}
+
 /// `seconds` of corank, of corank with indices and of the reference, for keys of 4 bytes.
 Row RowOf(const Row& identity, const std::vector<Summary>& seconds, const Ceilings& ceilings) {
   const double bytes = 4.0 * static_cast<double>(identity.n);
@@ -69,13 +78,9 @@ absl::StatusOr<Contest> PrepareTopK(const Row& identity, int64_t limit, const Ce
   status = gpu->Run([&](cudaStream_t stream) { return FillKeys(spec, data->keys.as<uint32_t>(), stream); });
   if (!status.ok()) return status;
 
-  SortArgs args = ArgsOf(kFloat ? KeyType::kFloat32 : KeyType::kUint32, identity.n, limit, *data);
-  SortArgs indexed = args;
-  indexed.keys_out = data->with_indices.get();
-  indexed.indices_out = data->indices.get();
+  const SortArgs args = ArgsOf(kFloat ? KeyType::kFloat32 : KeyType::kUint32, identity.n, limit, *data);
   Contest contest;
-  contest.contestants.push_back({"corank", [=] { return gpu->Time(args, nullptr); }});
-  contest.contestants.push_back({"corank with indices", [=] { return gpu->Time(indexed, nullptr); }});
+  AddOurs(args, *data, gpu, &contest);
   contest.contestants.push_back({identity.reference_name, [=] {
                                    return gpu->Time([&](cudaStream_t stream) {
                                      size_t size = data->workspace_bytes;
@@ -96,8 +101,8 @@ absl::StatusOr<Contest> PrepareTopK(const Row& identity, int64_t limit, const Ce
   return contest;
 }
 
-/// The `limit` least of each of `segments` equal segments. CUB sorts them whole: its top-k of segments takes those that
-/// fit into a block.
+/// Finds the `limit` least keys of each segment; the segments have one length. The reference sorts whole segments,
+/// because CUB's segmented top-k takes only segments that fit into a block.
 absl::StatusOr<Contest> PrepareSegmentedTopK(const Row& identity, int64_t segments, int64_t limit,
                                              const Ceilings* ceilings, Gpu* gpu) {
   constexpr int64_t kKeyBytes = sizeof(float);
@@ -133,12 +138,8 @@ absl::StatusOr<Contest> PrepareSegmentedTopK(const Row& identity, int64_t segmen
   SortArgs args = ArgsOf(KeyType::kFloat32, identity.n, limit, *data);
   args.segment_offsets = data->offsets.as<int64_t>();
   args.segment_count = segments;
-  SortArgs indexed = args;
-  indexed.keys_out = data->with_indices.get();
-  indexed.indices_out = data->indices.get();
   Contest contest;
-  contest.contestants.push_back({"corank", [=] { return gpu->Time(args, nullptr); }});
-  contest.contestants.push_back({"corank with indices", [=] { return gpu->Time(indexed, nullptr); }});
+  AddOurs(args, *data, gpu, &contest);
   contest.contestants.push_back({identity.reference_name, [=] {
                                    return gpu->Time([&](cudaStream_t stream) {
                                      size_t size = data->workspace_bytes;

@@ -82,8 +82,8 @@ struct ColumnSortRequest {
   /// Sorts each segment of rows on its own: segment s is [offsets[s], offsets[s + 1]). The first offset is 0, the last
   /// the number of rows. Not together with an output of ranks or runs.
   std::optional<absl::Span<const int64_t>> segment_offsets;
-  /// Returns only the first `limit` rows of the order; with segments, those of each. Not together with an output of
-  /// ranks.
+  /// Returns only the first `limit` rows in sorted order. With segments, returns the first `limit` rows of each
+  /// segment. Cannot be combined with an output of ranks.
   std::optional<int64_t> limit;
   /// Merges tables: rows are sorted runs, one after the other, and run r is rows [offsets[r], offsets[r + 1]). The
   /// first offset is 0, the last the number of rows. Equal rows of an earlier run come first. INVALID_ARGUMENT if a run

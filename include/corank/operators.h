@@ -126,8 +126,8 @@ struct SortOptions {
   /// Sorts each segment on its own: segment s is [offsets[s], offsets[s + 1]). The first offset is 0, the last the
   /// number of keys.
   std::optional<absl::Span<const int64_t>> segment_offsets;
-  /// Returns only the first `limit` results of the order; with segments, those of each, one segment after the other
-  /// (LimitedSegments).
+  /// Returns only the first `limit` results in sorted order. With segments, returns the first `limit` results of each
+  /// segment, one segment after the other; LimitedSegments returns their offsets.
   std::optional<int64_t> limit;
 };
 

@@ -47,7 +47,7 @@ struct KeyColumn {
 constexpr int64_t ValidityBytes(int64_t rows) { return rows / 8 + (rows % 8 != 0); }
 
 /// Sorts rows lexicographically by several columns: alone, with values, into a permutation, or into ranks. Stable.
-/// Outputs hold as many rows as those of a Sort; ranks are of all rows.
+/// Each output holds as many rows as an output of Sort does, except that ranks are always written for all rows.
 struct ColumnSortArgs {
   const KeyColumn* columns = nullptr;              // a HOST array
   int32_t column_count = 0;                        // 1 to kMaxKeyColumns, or one more without segments

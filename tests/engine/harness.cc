@@ -474,4 +474,17 @@ Outcome Harness::Group(const GroupCase& test) {
   return outcome;
 }
 
+void ExpectRows(const SortCase& test, const Outcome& outcome, const std::vector<int64_t>& rows) {
+  // Uses == instead of EXPECT_EQ, which would print megabytes.
+  if (test.want_keys) {
+    EXPECT_TRUE(outcome.outputs[0] == Gather(test.keys, KeyBytes(test.type), rows)) << "keys";
+  }
+  if (test.value_bytes > 0) {
+    EXPECT_TRUE(outcome.outputs[1] == Gather(test.values, test.value_bytes, rows)) << "values";
+  }
+  if (test.want_indices) {
+    EXPECT_TRUE(outcome.outputs[2] == IndexArray(rows, 4)) << "indices";
+  }
+}
+
 }  // namespace corank::testing

@@ -147,6 +147,9 @@ struct Outcome {
   PhaseTimes times;
 };
 
+/// Expects the wanted outputs to hold these rows of the input, in this order.
+void ExpectRows(const SortCase& test, const Outcome& outcome, const std::vector<int64_t>& rows);
+
 /// Holds one stream for all cases, which also tests the reuse of memory. Violations are test failures (EXPECT).
 class Harness {
  public:

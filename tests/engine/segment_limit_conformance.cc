@@ -53,16 +53,7 @@ class SortFirstOfSegments : public OnEngineUnderTest<::testing::TestWithParam<Ke
     const Outcome outcome = harness().Sort(test);
     EXPECT_EQ(outcome.report.results, static_cast<int64_t>(wanted.size()));
     EXPECT_NE(outcome.report.sort_algorithm, SortAlgorithm::kAuto);
-    // Uses == instead of EXPECT_EQ, which would print megabytes.
-    if (test.want_keys) {
-      EXPECT_TRUE(outcome.outputs[0] == Gather(test.keys, KeyBytes(test.type), wanted)) << "keys";
-    }
-    if (test.value_bytes > 0) {
-      EXPECT_TRUE(outcome.outputs[1] == Gather(test.values, test.value_bytes, wanted)) << "values";
-    }
-    if (test.want_indices) {
-      EXPECT_TRUE(outcome.outputs[2] == IndexArray(wanted, 4)) << "indices";
-    }
+    ExpectRows(test, outcome, wanted);
   }
 };
 

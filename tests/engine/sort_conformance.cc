@@ -28,16 +28,7 @@ class Sort : public OnEngineUnderTest<::testing::TestWithParam<KeyType>> {
     } else {
       EXPECT_EQ(outcome.report.sort_algorithm, test.algorithm);
     }
-    // Uses == instead of EXPECT_EQ, which would print megabytes.
-    if (test.want_keys) {
-      EXPECT_TRUE(outcome.outputs[0] == Gather(test.keys, KeyBytes(test.type), wanted)) << "keys";
-    }
-    if (test.value_bytes > 0) {
-      EXPECT_TRUE(outcome.outputs[1] == Gather(test.values, test.value_bytes, wanted)) << "values";
-    }
-    if (test.want_indices) {
-      EXPECT_TRUE(outcome.outputs[2] == IndexArray(wanted, 4)) << "indices";
-    }
+    ExpectRows(test, outcome, wanted);
   }
 
   SortCase Make(Distribution distribution, int64_t count, Order order, uint64_t seed) {

@@ -60,7 +60,7 @@ export interface SortOptions extends CallOptions {
   /** s + 1 offsets that rise from 0 to the number of keys: each segment is sorted for itself. */
   segments?: Counts | undefined;
   /**
-   * Return only the first `limit` results of the order; with segments, those of each, one segment after the other.
+   * Return only the first `limit` results in sorted order; with segments, the first `limit` results of each segment.
    * `limitedSegments` tells where each begins.
    */
   limit?: number | undefined;
@@ -93,7 +93,7 @@ export interface RankOptions extends CallOptions {
 export interface ColumnOptions extends RankOptions {
   /** s + 1 offsets that rise from 0 to the number of rows: each segment of rows is sorted for itself. */
   segments?: Counts | undefined;
-  /** Return only the first `limit` rows of the order; with segments, those of each. */
+  /** Return only the first `limit` rows in sorted order; with segments, of each segment. */
   limit?: number | undefined;
 }
 

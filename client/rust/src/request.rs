@@ -165,8 +165,8 @@ impl<'a, R> Request<'a, R> {
         })
     }
 
-    /// Returns only the first `count` results of the order; with segments, those of each, one segment after the other
-    /// ([`limited_segments`](crate::limited_segments)). Of sorts.
+    /// Returns only the first `count` results of a sort, in sorted order. With segments, returns the first `count` results
+    /// of each segment, one segment after the other; [`limited_segments`](crate::limited_segments) returns their offsets.
     pub fn limit(self, count: usize) -> Self {
         self.with("limit", &["Sort"], |task| {
             task.limit(count);

@@ -12,9 +12,10 @@
 
 namespace corank::cuda {
 
-/// SortLimitedSegments for arguments of which SelectsInSegments (selection_rules.h) holds. Waits until it is known
-/// whether each segment had enough selected keys, and not too many. *found: if not, the outputs are undefined. Carves
-/// its workspace; does no more if it only sizes. See segment_first.cu.
+/// Does the work of SortLimitedSegments, for arguments that SelectsInSegments (selection_rules.h) accepts. The host
+/// waits until the device has counted the selected keys. *found says whether every segment had enough of them and not
+/// too many; otherwise the outputs are undefined. Carves its workspace; does no more if it only sizes. See
+/// segment_first.cu.
 cudaError_t WriteFirstOfSegments(const SortArgs& args, int64_t* d_results, StatisticsLetter* h_letter,
                                  Workspace& workspace, cudaStream_t stream, bool* found);
 

@@ -2,8 +2,8 @@
 //
 // Algorithm: sorts all segments into the workspace. A bitmap tells the keys that lie within the limit of their segment:
 //            each thread finds the segment of the first of its 32 keys by a binary search, and walks on from there.
-//            Select then moves these keys and what travels with them to the front, and counts them. Values that the
-//            sort would gather are gathered by index at the end instead, so that only those of results move.
+//            Select then moves these keys and what travels with them to the front, and counts them. Where the
+//            sort would gather values by index, only the values of the results are gathered, at the end.
 // Work: O(n log longest + n log segments).
 // Memory: that of the segmented sort, one bit for each key written and read, one read and one write of each result.
 // Workspace: that of the segmented sort; keys and payload once more; one bit for each key; 12 bytes for each tile of

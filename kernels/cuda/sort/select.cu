@@ -3,9 +3,9 @@
 // Algorithm: SelectSampleKernel gives each warp a group of 32 vectors of 16 bytes, spread over the whole array at
 //            jittered distances, and stores the least rank of the group: half a million samples of keys of 4 bytes
 //            leave 4096 ranks. ThresholdKernel, one block, finds the n-th least of these by digits. SelectKernel reads
-//            all keys. Each block notes the indices of those that it finds in shared memory, and takes places for all
-//            of their records at its end. Only once this memory is full, each warp takes places for each tile. A warp
-//            that finds no place ends.
+//            all keys. Each block stores the indices of the selected keys in shared memory. At its end, the block
+//            takes places for all of their records at once. If that memory is full before, each warp takes places
+//            for each further tile. A warp stops when no place is left.
 // Work: O(n).
 // Memory: one read of the keys, one write of the records of the selected ones.
 // Workspace: a SelectionScratch, and the records.

@@ -196,8 +196,8 @@ class OrderedOperators(Operators[A]):
             algorithm: "auto", "mergesort", "radix" or "odd-even-mergesort"; the result is the same.
             segments: s + 1 offsets that rise from 0 to n. Each segment keys[segments[i]:segments[i + 1]] is sorted for
                 itself.
-            limit: return only the first `limit` results of the order; with segments, those of each, one segment after
-                the other. corank.limited_segments tells where each begins.
+            limit: return only the first `limit` results in sorted order; with segments, the first `limit` of each,
+                one segment after the other. corank.limited_segments returns their offsets.
             dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             **options: see CallOptions.
 
@@ -249,8 +249,8 @@ class OrderedOperators(Operators[A]):
             algorithm: "auto", "mergesort", "radix" or "odd-even-mergesort"; the result is the same.
             segments: s + 1 offsets that rise from 0 to n. Each segment keys[segments[i]:segments[i + 1]] is sorted for
                 itself.
-            limit: return only the first `limit` results of the order; with segments, those of each, one segment after
-                the other. corank.limited_segments tells where each begins.
+            limit: return only the first `limit` results in sorted order; with segments, the first `limit` of each,
+                one segment after the other. corank.limited_segments returns their offsets.
             dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
@@ -288,8 +288,8 @@ class OrderedOperators(Operators[A]):
             algorithm: "auto", "mergesort", "radix" or "odd-even-mergesort"; the result is the same.
             segments: s + 1 offsets that rise from 0 to n. Each segment keys[segments[i]:segments[i + 1]] is sorted for
                 itself.
-            limit: return only the first `limit` results of the order; with segments, those of each, one segment after
-                the other. corank.limited_segments tells where each begins.
+            limit: return only the first `limit` results in sorted order; with segments, the first `limit` of each,
+                one segment after the other. corank.limited_segments returns their offsets.
             dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
@@ -329,7 +329,7 @@ class OrderedOperators(Operators[A]):
             nan: as for `sort_columns`.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
             segments: as for `sort_columns`. Row numbers count from the start of all rows.
-            limit: return only the first `limit` rows of the order; with segments, those of each.
+            limit: return only the first `limit` rows in sorted order; with segments, of each segment.
             runs: as for `sort_columns`.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.

@@ -58,9 +58,9 @@ class ColumnOperators(Operators[A]):
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
             segments: s + 1 offsets that rise from 0 to n. Rows segments[i] to segments[i + 1] are sorted by
                 themselves. Not together with runs.
-            limit: return only the first `limit` rows of the order; with segments, those of each, one segment after the
-                other. corank.limited_segments tells where each begins. Strings in shared memory (out=) then need room
-                for as many of the longest one, or for all of them if that is less.
+            limit: return only the first `limit` rows in sorted order; with segments, the first `limit` rows of each
+                segment, one segment after the other. corank.limited_segments returns their offsets. Strings in shared memory
+                (out=) then need room for as many of the longest one, or for all of them if that is less.
             runs: r + 1 offsets that rise from 0 to n, to merge tables: rows are sorted runs, one after the other, and
                 run i is rows runs[i] to runs[i + 1]. Equal rows of an earlier run come first. The server checks that
                 each run is sorted. Not together with an algorithm.
@@ -112,7 +112,7 @@ class ColumnOperators(Operators[A]):
             nan: as for `sort_columns`.
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
             segments: as for `sort_columns`. Positions count from the start of all rows.
-            limit: return only the first `limit` rows of the order; with segments, those of each.
+            limit: return only the first `limit` rows in sorted order; with segments, of each segment.
             runs: as for `sort_columns`.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.

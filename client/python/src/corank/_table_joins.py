@@ -62,7 +62,11 @@ def _by_hash(
     how: Any,
     most_rows: int | None,
 ) -> tuple[Rows, Rows] | None:
-    """The rows that `joined_rows` returns, found by hashes of the keys and checked; None: it is not to be had so."""
+    """Finds the rows that `joined_rows` returns by hashes of the keys, and checks them.
+
+    Returns:
+        None if rows with different keys have equal hashes, or if a semi or anti join has too many pairs.
+    """
     seed = secrets.randbits(64)
     hashes = [library.hashes(each, seed) for each in keys]
     left, right = (

@@ -73,8 +73,8 @@ public final class Sort extends Operator<SortResult> {
   }
 
   /**
-   * Returns only the first elements of the order; with segments, those of each, one segment after
-   * the other: {@link #limitedSegments}.
+   * Returns only the first elements in sorted order; with segments, the first of each segment, one
+   * segment after the other: {@link #limitedSegments}.
    */
   public Sort limit(long limit) {
     this.limit = limit;

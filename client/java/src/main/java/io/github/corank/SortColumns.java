@@ -83,7 +83,7 @@ public final class SortColumns extends Operator<SortColumnsResult> {
     return this;
   }
 
-  /** Returns only the first rows of the order; with segments, those of each. */
+  /** Returns only the first rows in sorted order; with segments, of each segment. */
   public SortColumns limit(long limit) {
     this.limit = limit;
     return this;
