@@ -59,8 +59,8 @@ class ColumnOperators(Operators[A]):
             segments: s + 1 offsets that rise from 0 to n. Rows segments[i] to segments[i + 1] are sorted by
                 themselves. Not together with runs.
             limit: return only the first `limit` rows in sorted order; with segments, the first `limit` rows of each
-                segment, one segment after the other. corank.limited_segments returns their offsets. Strings in shared memory
-                (out=) then need room for as many of the longest one, or for all of them if that is less.
+                segment, one segment after the other. corank.limited_segments returns their offsets. Strings in shared
+                memory (out=) then need room for as many of the longest one, or for all of them if that is less.
             runs: r + 1 offsets that rise from 0 to n, to merge tables: rows are sorted runs, one after the other, and
                 run i is rows runs[i] to runs[i + 1]. Equal rows of an earlier run come first. The server checks that
                 each run is sorted. Not together with an algorithm.
