@@ -15,6 +15,7 @@ told=$(mktemp)
 trap 'rm -f "$told"' EXIT
 # What a failed step printed of its failures is printed again below the summary: its own place is far above.
 excerpts=
+failure_lines='FAILED|: Failure|^E  |[Ee]rror:|^ +[0-9]+:[0-9]+ +error|^not ok|✖|says something else'
 step() {
   local name=$1 began=$SECONDS outcome=passed
   shift
@@ -23,7 +24,7 @@ step() {
   if [ $outcome = FAILED ]; then
     failures=$((failures + 1))
     excerpts+=$(printf '\n--- %s\n' "$name"
-      grep -a -A 6 -E 'FAILED|: Failure|^E  |[Ee]rror:|says something else' "$told" | tail -n 60)
+      grep -a -A 6 -E "$failure_lines" "$told" | tail -n 60)
   fi
   results+=("$(printf '%-42s %-7s %5d s' "$name" $outcome $((SECONDS - began)))")
   [ $outcome = passed ]

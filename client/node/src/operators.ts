@@ -25,7 +25,7 @@ export interface SortArguments {
   algorithm?: SortAlgorithmName | undefined;
   /** s + 1 offsets that rise from 0 to the number of keys; each segment is sorted for itself. */
   segments?: unknown;
-  /** Return only the first `limit` results in sorted order; with segments, the first `limit` results of each segment. */
+  /** Return only the first `limit` results in sorted order; with segments, those of each segment. */
   limit?: number | undefined;
   /** Read the bits of 2-byte keys as this type. */
   type?: HalfType | undefined;
