@@ -42,6 +42,8 @@ constexpr uint64_t kNoLimit = uint64_t{1} << 40;
 nghttp2_option* MakeOptions() {
   nghttp2_option* options = nullptr;
   nghttp2_option_new(&options);
+  // Otherwise data after the peer's own reset end the connection, and its other calls with it. AnswerLateData answers.
+  nghttp2_option_set_no_closed_streams(options, 1);
   // Windows are opened when bytes have found their place, not when they arrive.
   nghttp2_option_set_no_auto_window_update(options, 1);
   // Blanks at the ends of a value are the caller's matter: an error that names them helps more than a reset.
@@ -170,8 +172,8 @@ void Connection::Receive() {
     NoteArrivals(count, count < room.size() + rest.size());
     const size_t direct = std::min(count, room.size());
     if (is_lingering_) continue;
-    if (direct > 0 && !Feed(room.data(), direct)) return Close();
-    if (count > direct && !Feed(rest.data(), count - direct)) return Close();
+    if (direct > 0 && !Feed({room.data(), direct})) return Close();
+    if (count > direct && !Feed({rest.data(), count - direct})) return Close();
   } while (tls_ != nullptr && (--records > 0 || tls_->has_decrypted()));
   Flush();
 }
@@ -204,9 +206,23 @@ ssize_t Connection::ReadSome(absl::Span<char>* room, absl::Span<char>* rest) {
   return readv(fd_, entries.data(), entries.size());
 }
 
-bool Connection::Feed(const char* data, size_t size) {
+bool Connection::Feed(absl::string_view bytes) {
   const size_t left = data_left_;
-  if (nghttp2_session_mem_recv(session_, reinterpret_cast<const uint8_t*>(data), size) < 0) return false;
+  const auto give = [&](size_t count) {
+    const auto* const data = reinterpret_cast<const uint8_t*>(bytes.data());
+    bytes.remove_prefix(count);
+    return nghttp2_session_mem_recv(session_, data, count) >= 0;
+  };
+  for (size_t passed = 0; passed < bytes.size();) {
+    int32_t stream = 0;
+    passed += frame_heads_.TakeToData(bytes.substr(passed), &stream);
+    if (stream == 0) break;
+    // What nghttp2 makes of the frame, it decides with the last byte of its head.
+    if (!give(passed - 1)) return false;
+    passed = 1;
+    AnswerLateData(stream);
+  }
+  if (!give(bytes.size())) return false;
   // nghttp2 drops the rest of a frame of a call that it resets, and does not tell. What follows must not be read into
   // the call's memory: it may be what ends the call.
   if (data_left_ == left) data_stream_ = 0;

@@ -4,6 +4,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/wire/arrivals.h"
+#include "server/wire/frame_heads.h"
 #include "server/wire/loop.h"
 #include "server/wire/output.h"
 #include "server/wire/stream_call.h"
@@ -143,7 +145,10 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   void Linger();
   void EndOutput();
   void CutOff(StreamCall* call, CallStatus reason);
-  bool Feed(const char* data, size_t size);
+  // Gives nghttp2 what has come.
+  bool Feed(absl::string_view bytes);
+  // Before nghttp2 has the head of a DATA frame of this stream.
+  void AnswerLateData(int32_t stream);
   void Flush();
   // Writes what is queued. False: the connection has failed.
   bool WriteOut();
@@ -169,6 +174,10 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   int32_t last_stream_ = 0;
   int32_t data_stream_ = 0;  // of the DATA frame under way, once nghttp2 has handed over some of it
   size_t data_left_ = 0;     // of its bytes
+  FrameHeads frame_heads_;
+  static constexpr size_t kRecentStreams = 16;
+  std::array<int32_t, kRecentStreams> ended_by_peer_ = {};  // the last streams that the peer ended, and that are closed
+  size_t ended_count_ = 0;
   bool is_lingering_ = false;
   bool has_begun_ = false;  // the peer's first frame has come
   bool allows_long_frames_ = false;

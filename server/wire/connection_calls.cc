@@ -186,8 +186,11 @@ int Connection::OnData(nghttp2_session* session, uint8_t, int32_t stream, const 
   return 0;
 }
 
-int Connection::OnStreamClose(nghttp2_session*, int32_t stream, uint32_t error, void* self) {
+int Connection::OnStreamClose(nghttp2_session* session, int32_t stream, uint32_t error, void* self) {
   auto& connection = *static_cast<Connection*>(self);
+  if (nghttp2_session_get_stream_remote_close(session, stream) == 1) {
+    connection.ended_by_peer_[connection.ended_count_++ % kRecentStreams] = stream;
+  }
   const auto found = connection.calls_.find(stream);
   if (found == connection.calls_.end()) return 0;
   const std::shared_ptr<StreamCall> call = std::move(found->second);
@@ -195,6 +198,15 @@ int Connection::OnStreamClose(nghttp2_session*, int32_t stream, uint32_t error, 
   connection.last_call_ = connection.loop_.now();
   call->Done({kCancelled, absl::StrCat("the caller ended the call: ", nghttp2_http2_strerror(error)), ""});
   return 0;
+}
+
+// A peer that sends data on a stream that it has ended hears of it (RFC 9113, 5.1): once a stream, so that a flood of
+// such frames makes no flood of answers. Data on streams that only the server has reset were on their way.
+void Connection::AnswerLateData(int32_t stream) {
+  const auto found = std::find(ended_by_peer_.begin(), ended_by_peer_.end(), stream);
+  if (found == ended_by_peer_.end()) return;
+  *found = 0;
+  nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream, NGHTTP2_STREAM_CLOSED);
 }
 
 void Connection::TakePing() {
