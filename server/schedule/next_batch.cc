@@ -1,6 +1,5 @@
 // How takers get work from the queue.
 #include <algorithm>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -40,6 +39,8 @@ struct Scheduler::Taker {
   Scheduler* queue;
   int device;
   bool MayGoOn() ABSL_NO_THREAD_SAFETY_ANALYSIS {  // called with the lock
+    // Who came last goes first: its streams still have their memory, and those of the others can give theirs back.
+    if (queue->waiting_takers_[static_cast<size_t>(device)].back() != this) return false;
     FairLine* line = nullptr;
     return queue->Next(device, &line) || queue->IsOver(device);
   }
@@ -65,7 +66,9 @@ FairLine::Place Scheduler::Next(int device, FairLine** line) {
 
 bool Scheduler::MayHave(const Task& task) const {
   if (IsBrief(task) || task.request.caller->tenant.empty() || !held_.contains(task.request.caller->tenant)) return true;
-  return std::accumulate(waiting_takers_.begin(), waiting_takers_.end(), 0) > 1;
+  size_t waiting = 0;
+  for (const auto& takers : waiting_takers_) waiting += takers.size();
+  return waiting > 1;
 }
 
 bool Scheduler::IsOver(int device) const {
@@ -79,7 +82,7 @@ bool Scheduler::IsOver(int device) const {
 int Scheduler::WaitingTakers(uint64_t devices) const {
   int takers = 0;
   for (int i = 0; i < device_count(); ++i) {
-    if (ShouldRun(i, devices)) takers += waiting_takers_[static_cast<size_t>(i)];
+    if (ShouldRun(i, devices)) takers += static_cast<int>(waiting_takers_[static_cast<size_t>(i)].size());
   }
   return takers;
 }
@@ -124,14 +127,15 @@ std::vector<std::unique_ptr<Task>> Scheduler::NextBatch(int device) {
   FairLine* line = nullptr;
   FairLine::Place place;
   Taker taker{this, device};
-  ++waiting_takers_[static_cast<size_t>(device)];
+  std::vector<const Taker*>& waiting = waiting_takers_[static_cast<size_t>(device)];
   do {
+    waiting.push_back(&taker);
     mutex_.Await(absl::Condition(&taker, &Taker::MayGoOn));
     place = Next(device, &line);
+    waiting.pop_back();
     if (!place) break;
   } while (!Gather(*place) || (place->is_heavy() && !memory_->Take(place->plan.DevicesFrom(device), place->device_bytes,
                                                                    place->host_bytes)));
-  --waiting_takers_[static_cast<size_t>(device)];
   if (!place) return taken;
   batch->devices = place->plan.DevicesFrom(device);
   batch->op = place->plan.operation->op();

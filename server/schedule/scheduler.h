@@ -213,10 +213,10 @@ class Scheduler final : public WorkSource {
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t small_requests_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t small_request_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  PerDevice<int> waiting_takers_ ABSL_GUARDED_BY(mutex_){};
-  uint64_t direct_devices_ ABSL_GUARDED_BY(mutex_) = 0;     // devices that run a request directly
-  PerDevice<int> small_batches_ ABSL_GUARDED_BY(mutex_){};  // held by takers
-  PerDevice<int> batch_counts_ ABSL_GUARDED_BY(mutex_){};   // of all sizes
+  PerDevice<std::vector<const Taker*>> waiting_takers_ ABSL_GUARDED_BY(mutex_);  // the last one goes first
+  uint64_t direct_devices_ ABSL_GUARDED_BY(mutex_) = 0;                          // devices that run a request directly
+  PerDevice<int> small_batches_ ABSL_GUARDED_BY(mutex_){};                       // held by takers
+  PerDevice<int> batch_counts_ ABSL_GUARDED_BY(mutex_){};                        // of all sizes
   std::vector<const Batch*> batches_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, int> held_ ABSL_GUARDED_BY(mutex_);  // long-running batches by tenant
   DrainRate rate_ ABSL_GUARDED_BY(mutex_);

@@ -1,11 +1,17 @@
 // admit and batch: which requests start, when, with which others, and which are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -272,6 +278,42 @@ TEST_F(AdmitTest, TakeWaitsForATask) {
   taker.join();
   ASSERT_NE(taken, nullptr);
   EXPECT_EQ(taken->request.completion, &requests_[0]);
+}
+
+// Whether the thread waits for something. Takers wait only for work: nobody else uses the queue meanwhile.
+bool Sleeps(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const std::string stat{std::istreambuf_iterator<char>(file), {}};
+  return stat.find(") S ") != std::string::npos;
+}
+
+TEST_F(AdmitTest, TheTakerThatCameLastTakesFirst) {
+  constexpr int kTakers = 4, kTasks = 6;
+  std::array<std::atomic<pid_t>, kTakers> asks{};  // its thread; 0: has a task
+  std::atomic<int> tasks{0};
+  std::vector<int> takers_of_tasks;
+  const auto await_asleep = [&](int taker) {
+    while (asks[taker] == 0 || !Sleeps(asks[taker])) std::this_thread::yield();
+  };
+  std::vector<std::thread> takers;
+  for (int i = 0; i < kTakers; ++i) {
+    takers.emplace_back([&, i] {
+      for (asks[i] = gettid(); const std::unique_ptr<Task> task = TakeOne(); asks[i] = gettid()) {
+        asks[i] = 0;
+        takers_of_tasks.push_back(i);
+        ++tasks;
+      }
+    });
+    await_asleep(i);
+  }
+  for (int i = 0; i < kTasks; ++i) {
+    ASSERT_TRUE(queue_.Submit(requests_[i].MakeTask()).ok());
+    while (tasks <= i) std::this_thread::yield();
+    for (int taker = 0; taker < kTakers; ++taker) await_asleep(taker);
+  }
+  queue_.Close(absl::UnavailableError("closed"));
+  for (std::thread& taker : takers) taker.join();
+  EXPECT_EQ(takers_of_tasks, std::vector<int>(kTasks, kTakers - 1));
 }
 
 TEST_F(AdmitTest, CloseWakesTakers) {
