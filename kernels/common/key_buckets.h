@@ -108,17 +108,18 @@ CORANK_HOST_DEVICE Index RunBegin(const Ranks& ranks, Index at) {
   return high;
 }
 
-/// The run of `rank` in sorted ranks with the buckets and the table; begin is unspecified if count is 0. Ranks that are
-/// not sorted lead to a wrong run, but never to one out of bounds.
+/// The positions of a bucket, as the table of `FirstOf` has them.
+template <typename Index>
+CORANK_HOST_DEVICE KeyRun<Index> BucketRun(const Index* table, int64_t bucket) {
+  const Index begin = table[bucket], end = table[bucket + 1];
+  return {begin, begin < end ? end - begin : 0};
+}
+
+/// The run of `rank` in sorted ranks, if it lies within these positions; begin is unspecified if count is 0.
 template <typename Index, typename Ranks, typename Bits>
-CORANK_HOST_DEVICE KeyRun<Index> FindRun(const Ranks& ranks, const KeyBuckets<Bits>& buckets, const Index* table,
-                                         Bits rank) {
-  if (!buckets.Holds(rank)) return {0, 0};
-  const int64_t bucket = buckets.BucketOf(rank);
-  const Index low = table[bucket], high = table[bucket + 1];
-  if (low >= high) return {0, 0};
-  if (buckets.IsExact()) return {low, high - low};
-  Index begin = low, count = high - low;
+CORANK_HOST_DEVICE KeyRun<Index> FindRunWithin(const Ranks& ranks, KeyRun<Index> within, Bits rank) {
+  const Index end = within.begin + within.count;
+  Index begin = within.begin, count = within.count;
   while (count > 0) {
     const Index half = count / 2;
     if (ranks[begin + half] < rank) {
@@ -128,8 +129,18 @@ CORANK_HOST_DEVICE KeyRun<Index> FindRun(const Ranks& ranks, const KeyBuckets<Bi
       count = half;
     }
   }
-  if (begin == high || ranks[begin] != rank) return {0, 0};
-  return {begin, RunEnd(ranks, begin, high) - begin};
+  if (begin == end || ranks[begin] != rank) return {0, 0};
+  return {begin, RunEnd(ranks, begin, end) - begin};
+}
+
+/// The run of `rank` in sorted ranks with the buckets and the table; begin is unspecified if count is 0. Ranks that are
+/// not sorted lead to a wrong run, but never to one out of bounds.
+template <typename Index, typename Ranks, typename Bits>
+CORANK_HOST_DEVICE KeyRun<Index> FindRun(const Ranks& ranks, const KeyBuckets<Bits>& buckets, const Index* table,
+                                         Bits rank) {
+  if (!buckets.Holds(rank)) return {0, 0};
+  const KeyRun<Index> bucket = BucketRun(table, buckets.BucketOf(rank));
+  return bucket.count == 0 || buckets.IsExact() ? bucket : FindRunWithin(ranks, bucket, rank);
 }
 
 }  // namespace corank

@@ -112,9 +112,35 @@ class Joiner {
     });
   }
 
-  KeyRun<Index> PartnersOf(int64_t row) const {
-    if (args_.right_count == 0) return {0, 0};
-    return FindRun(right_, buckets_, table_, left_[row]);
+  // The rows of the right with the keys of `count` rows of the left, at most kJoinBatch. Each loop prefetches what the
+  // next one reads, so the batch waits for memory about as long as one row would.
+  void FindBatch(int64_t first, int64_t count, KeyRun<Index>* runs) const {
+    Bits ranks[kJoinBatch];
+    int64_t buckets[kJoinBatch];
+    for (int64_t i = 0; i < count; ++i) {
+      ranks[i] = left_[first + i];
+      buckets[i] = buckets_.Holds(ranks[i]) ? buckets_.BucketOf(ranks[i]) : -1;
+      __builtin_prefetch(&table_[std::max<int64_t>(0, buckets[i])]);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      runs[i] = buckets[i] < 0 ? KeyRun<Index>{0, 0} : BucketRun(table_, buckets[i]);
+      __builtin_prefetch(&right_.keys[runs[i].begin]);
+      if (runs[i].count > 0) __builtin_prefetch(&right_.keys[runs[i].begin + runs[i].count - 1]);
+    }
+    if (buckets_.IsExact()) return;
+    for (int64_t i = 0; i < count; ++i) runs[i] = RunWithin(runs[i], ranks[i]);
+  }
+
+  // The run of a rank within a bucket; it begins at 0 if it is empty.
+  KeyRun<Index> RunWithin(KeyRun<Index> bucket, Bits rank) const {
+    if (bucket.count > kJoinScan) return FindRunWithin(right_, bucket, rank);
+    Index less = 0, equal = 0;
+    for (Index i = 0; i < bucket.count; ++i) {
+      const Bits key = right_[bucket.begin + i];
+      less += key < rank;
+      equal += key == rank;
+    }
+    return {equal > 0 ? bucket.begin + less : 0, equal};
   }
 
   // Returns the rows of the result that have a row of the left.
@@ -123,16 +149,21 @@ class Joiner {
     parallel_.ForPieces(pieces, [&](int64_t piece) {
       const int64_t begin = piece * kJoinPiece, end = std::min(args_.left_count, begin + kJoinPiece);
       int64_t rows = 0;
-      for (int64_t i = begin; i < end; ++i) {
-        const KeyRun<Index> run = PartnersOf(i);
-        rows += JoinedRows(args_.kind, static_cast<int64_t>(run.count));
-        if (begins_ != nullptr) {
-          begins_[i] = run.begin;
-          counts_[i] = run.count;
-        }
-        if (scratch_.has_partner != nullptr && run.count > 0) {
-          // Several threads may write the same byte.
-          __atomic_store_n(&scratch_.has_partner[run.begin], uint8_t{1}, __ATOMIC_RELAXED);
+      KeyRun<Index> runs[kJoinBatch] = {};
+      for (int64_t first = begin; first < end; first += kJoinBatch) {
+        const int64_t count = std::min(kJoinBatch, end - first);
+        if (args_.right_count > 0) FindBatch(first, count, runs);
+        for (int64_t i = 0; i < count; ++i) {
+          const KeyRun<Index> run = runs[i];
+          rows += JoinedRows(args_.kind, static_cast<int64_t>(run.count));
+          if (begins_ != nullptr) {
+            begins_[first + i] = run.begin;
+            counts_[first + i] = run.count;
+          }
+          if (scratch_.has_partner != nullptr && run.count > 0) {
+            // Several threads may write the same byte.
+            __atomic_store_n(&scratch_.has_partner[run.begin], uint8_t{1}, __ATOMIC_RELAXED);
+          }
         }
       }
       scratch_.rows_before[piece + 1] = rows;
@@ -145,6 +176,12 @@ class Joiner {
     return IndexBytes(args_.right_count - 1) == 4
                ? static_cast<int64_t>(static_cast<const uint32_t*>(scratch_.rows)[position])
                : static_cast<int64_t>(static_cast<const uint64_t*>(scratch_.rows)[position]);
+  }
+
+  void PrefetchRightRow(Index position) const {
+    if (scratch_.rows == nullptr) return;
+    __builtin_prefetch(static_cast<const char*>(scratch_.rows) +
+                       static_cast<int64_t>(position) * IndexBytes(args_.right_count - 1));
   }
 
   int64_t FindUnmatched() {
@@ -166,7 +203,7 @@ class Joiner {
   }
 
   void WriteJoined(int64_t joined) const {
-    constexpr int64_t kRows = int64_t{1} << 16;
+    constexpr int64_t kRows = int64_t{1} << 16, kAhead = 16;
     const int64_t pieces = Pieces(args_.left_count);
     parallel_.ForPieces((joined + kRows - 1) / kRows, [&](int64_t part) {
       const int64_t begin = part * kRows, end = std::min(joined, begin + kRows);
@@ -174,6 +211,7 @@ class Joiner {
       const int64_t piece = std::upper_bound(before, before + pieces, begin) - before - 1;
       int64_t at = before[piece];  // the first row of the result that left row i has
       for (int64_t i = piece * kJoinPiece; at < end; ++i) {
+        if (i + kAhead < args_.left_count) PrefetchRightRow(begins_[i + kAhead]);
         const auto partners = static_cast<int64_t>(counts_[i]);
         const int64_t rows = JoinedRows(args_.kind, partners);
         for (int64_t row = std::max(at, begin); row < std::min(at + rows, end); ++row) {

@@ -77,7 +77,8 @@ class Join : public OnEngineUnderTest<::testing::TestWithParam<KeyType>> {
 
 // Around the tiles and pieces of both engines.
 constexpr int64_t kTile = cuda::JoinTuning::kTile;
-constexpr int64_t kJoinSizes[] = {0, 1, 2, 33, kTile - 1, kTile, kTile + 1, cpu::kJoinPiece, cpu::kJoinPiece + 1};
+constexpr int64_t kJoinSizes[] = {
+    0, 1, 2, 33, cpu::kJoinBatch, kTile - 1, kTile, kTile + 1, cpu::kJoinPiece, cpu::kJoinPiece + 1};
 
 TEST_P(Join, AgreesWithAMapOfTheRightRows) {
   uint64_t seed = 0;
@@ -113,6 +114,28 @@ TEST_P(Join, PairsAllPartnersOfKeysThatCrowd) {
       CheckAll(CaseOf(Keys(distribution, left, 1), Keys(distribution, right, 2)));
       if (HasFailure()) return;
     }
+  }
+}
+
+// Keys next to each other and one far away: all but that one are in the first bucket.
+TEST_P(Join, FindsPartnersInABucketOfAnyLength) {
+  const auto width = static_cast<size_t>(KeyBytes(GetParam()));
+  for (const int64_t count :
+       {int64_t{1}, cpu::kJoinScan - 1, cpu::kJoinScan, cpu::kJoinScan + 1, cpu::kJoinBatch + 1}) {
+    SCOPED_TRACE(::testing::Message() << "count=" << count);
+    const auto append = [&](Bytes& keys, int64_t key) {
+      keys.push_back(static_cast<uint8_t>(key));
+      keys.resize(keys.size() + width - 1);
+    };
+    JoinCase test = CaseOf({}, {});
+    for (int64_t i = 0; i < count; ++i) append(test.right, (count - i) / 3 * 2);  // each even number up to three times
+    for (int64_t i = -1; i <= count; ++i) append(test.left, i);                   // odd ones, too
+    for (Bytes* const keys : {&test.left, &test.right}) {
+      append(*keys, 0);
+      keys->back() = 0x70;
+    }
+    CheckAll(test);
+    if (HasFailure()) return;
   }
 }
 
