@@ -8,6 +8,7 @@
 #include "absl/time/time.h"
 #include "bench/harness/inputs.h"
 #include "bench/shards/arrays.h"
+#include "bench/shards/interval_cases.h"
 #include "bench/shards/merge_cases.h"
 #include "bench/shards/table_cases.h"
 #include "kernels/engine/sharded_sort.h"
@@ -257,6 +258,7 @@ void AddShardCases(const ShardsBenchOptions& options, const std::vector<Engine*>
   Add<uint32_t>(Distribution::kUniform, host_bytes, 0, false, options, engines, cases);
   Add<uint32_t>(Distribution::kUniform, host_bytes / 2, 4, false, options, engines, cases);
   AddShardTableCases(options, engines, cases);
+  AddShardIntervalCases(options, engines, cases);
 }
 
 }  // namespace corank::bench

@@ -16,8 +16,8 @@ struct ShardsBenchOptions {
   int repetitions = 7;
 };
 
-/// Sorts and merges in device memory, and sorts, also by columns, from pinned host memory. The engines, of one device
-/// each, must outlive the cases.
+/// Sorts and merges in device memory; from pinned host memory sorts, also by columns, and intervals. The engines, of
+/// one device each, must outlive the cases.
 void AddShardCases(const ShardsBenchOptions& options, const std::vector<Engine*>& engines, std::vector<Case>* cases);
 
 }  // namespace corank::bench

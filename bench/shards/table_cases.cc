@@ -1,57 +1,17 @@
 #include "bench/shards/table_cases.h"
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "bench/harness/inputs.h"
 #include "bench/shards/arrays.h"
+#include "bench/shards/worker.h"
 #include "server/run/device_ops/sharded_column_sort.h"
 
 namespace corank::bench {
 namespace {
-
-// A lane that keeps its streams' memory from one run to the next, as in a server.
-class BenchLane final : public Lane {
- public:
-  explicit BenchLane(std::vector<Engine*> engines) : engines_(std::move(engines)) {}
-  absl::Status Prepare() { return StreamOn(0, 0).status(); }
-  EngineStream& stream() override { return *streams_.at({0, 0}); }
-  Engine& engine() override { return *engines_.front(); }
-  absl::StatusOr<EngineStream*> ExtraStream(int i) override { return StreamOn(0, i + 1); }
-  absl::StatusOr<EngineStream*> StreamOn(int device, int i) override {
-    std::unique_ptr<EngineStream>& stream = streams_[{device, i}];
-    if (stream == nullptr) {
-      auto made = engines_[static_cast<size_t>(device)]->CreateStream();
-      if (!made.ok()) return made.status();
-      stream = *std::move(made);
-    }
-    return stream.get();
-  }
-  absl::Status CheckWanted() override { return absl::OkStatus(); }
-
- private:
-  const std::vector<Engine*> engines_;
-  std::map<std::pair<int, int>, std::unique_ptr<EngineStream>> streams_;
-};
-
-// A result in pinned memory.
-class PinnedTarget final : public ResultTarget {
- public:
-  explicit PinnedTarget(void* h_place) : h_place_(h_place) {}
-  absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
-    return stream.AllocateResultAt(h_place_, bytes);
-  }
-  char* HostPlace() const override { return static_cast<char*>(h_place_); }
-  absl::Status Commit(v1::Array*) override { return absl::OkStatus(); }
-
- private:
-  void* const h_place_;
-};
 
 // Data's values are a second column.
 ColumnSortOperation::Spec SpecOf(const Data& data, size_t index) {
@@ -72,28 +32,9 @@ ColumnSortOperation::Spec SpecOf(const Data& data, size_t index) {
 }
 
 // Sorts on some devices, copies included.
-class TableSorter {
- public:
-  TableSorter(std::shared_ptr<Data> data, size_t index, const std::vector<Engine*>& engines)
-      : data_(std::move(data)), lane_(engines) {
-    const uint64_t devices = (uint64_t{1} << engines.size()) - 1;
-    auto whole = std::make_unique<ColumnSortOperation>(SpecOf(*data_, index));
-    sort_ = engines.size() == 1 ? std::move(whole) : whole->Sharded(devices);
-  }
-
-  absl::StatusOr<double> Run() {
-    if (absl::Status prepared = lane_.Prepare(); !prepared.ok()) return prepared;
-    Outcome outcome;
-    const absl::Time start = absl::Now();
-    if (absl::Status done = sort_->Execute(lane_, outcome); !done.ok()) return done;
-    return absl::ToDoubleSeconds(absl::Now() - start);
-  }
-
- private:
-  const std::shared_ptr<Data> data_;
-  BenchLane lane_;
-  std::unique_ptr<Operation> sort_;
-};
+std::shared_ptr<Worker> SorterOf(const Data& data, size_t index, const std::vector<Engine*>& engines) {
+  return std::make_shared<Worker>(std::make_unique<ColumnSortOperation>(SpecOf(data, index)), engines);
+}
 
 template <typename Bits>
 absl::StatusOr<Contest> Prepare(const Row& row, const std::vector<Engine*>& engines) {
@@ -113,8 +54,7 @@ absl::StatusOr<Contest> Prepare(const Row& row, const std::vector<Engine*>& engi
   return ContestOf(
       data, row, [](size_t) { return 1.0; }, engines,
       [=](size_t index, const std::vector<Engine*>& on) {
-        auto sorter = std::make_shared<TableSorter>(data, index, on);
-        return [sorter] { return sorter->Run(); };
+        return [data, sorter = SorterOf(*data, index, on)] { return sorter->Run(); };
       });
 }
 

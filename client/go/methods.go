@@ -60,13 +60,13 @@ func (c *Client) SearchColumns(ctx context.Context, haystack, needles []Column, 
 	return run(ctx, c, searchingColumns(haystack, needles), options)
 }
 
-// Expand repeats values[i] counts[i] times. Counts are int64.
+// Expand repeats values[i] counts[i] times. Counts are int64. Option: Sharded.
 func (c *Client) Expand(ctx context.Context, values, counts *Array, options ...Option) (*Array, error) {
 	return run(ctx, c, expanding(values, counts), options)
 }
 
 // Gather copies intervals of counts[i] elements from offsets[i] on, one after the other, into a dense result. Offsets
-// and counts are int64.
+// and counts are int64. Option: Sharded.
 func (c *Client) Gather(ctx context.Context, source, offsets, counts *Array, options ...Option) (*Array, error) {
 	return run(ctx, c, gathering(source, offsets, counts), options)
 }
@@ -87,7 +87,7 @@ func (c *Client) Scatter(ctx context.Context, source, offsets, counts, destinati
 }
 
 // LoadBalance finds, for each work item, the object that made it and the item's rank among that object's items. Object
-// i makes counts[i] items; counts are int64.
+// i makes counts[i] items; counts are int64. Option: Sharded.
 func (c *Client) LoadBalance(ctx context.Context, counts *Array, options ...Option) (*LoadBalanceResult, error) {
 	return run(ctx, c, balancing(counts), options)
 }

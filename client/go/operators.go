@@ -386,7 +386,7 @@ func total(counts *Array) (sum, greatest int64, err error) {
 }
 
 func expanding(values, counts *Array) operator[Array] {
-	return operator[Array]{nil, func(*call) (*task, *Array, error) {
+	return operator[Array]{[]string{"sharded"}, func(*call) (*task, *Array, error) {
 		sum, _, err := total(counts)
 		if err != nil {
 			return nil, nil, err
@@ -404,7 +404,7 @@ func expanding(values, counts *Array) operator[Array] {
 }
 
 func gathering(source, offsets, counts *Array) operator[Array] {
-	return operator[Array]{nil, func(*call) (*task, *Array, error) {
+	return operator[Array]{[]string{"sharded"}, func(*call) (*task, *Array, error) {
 		sum, greatest, err := total(counts)
 		if err != nil {
 			return nil, nil, err
@@ -461,7 +461,7 @@ func scattering(source, offsets, counts, destination *Array) operator[Array] {
 }
 
 func balancing(counts *Array) operator[LoadBalanceResult] {
-	return operator[LoadBalanceResult]{nil, func(*call) (*task, *LoadBalanceResult, error) {
+	return operator[LoadBalanceResult]{[]string{"sharded"}, func(*call) (*task, *LoadBalanceResult, error) {
 		sum, _, err := total(counts)
 		if err != nil {
 			return nil, nil, err

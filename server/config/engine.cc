@@ -15,7 +15,7 @@ ABSL_FLAG(std::string, engine, "auto",
 ABSL_FLAG(std::vector<std::string>, devices, {"all"},
           "GPUs that share the work: all, or up to 64 ordinals separated by commas, such as 0,1.");
 ABSL_FLAG(int32_t, devices_per_request, 0,
-          "Most GPUs that share one large sort or merge, 1 to 64. Only idle GPUs share it, so that under load each "
+          "Most GPUs that share one large request, 1 to 64. Only idle GPUs share it, so that under load each "
           "request has one. Also the most parts of a sharded array. 0: all of them. 1: none shares.");
 ABSL_FLAG(int32_t, lanes, 4, "Requests that each device runs at the same time, 1 to 256.");
 ABSL_FLAG(int32_t, long_lanes, 8,

@@ -39,6 +39,12 @@ struct Operand {
   int64_t device_bytes() const { return is_spilled ? 0 : size_bytes(); }
 };
 
+/// Whether an array is complete in host memory.
+inline bool IsOnHost(const Operand& array) { return !array.on_device && !array.is_pending && array.stream_input < 0; }
+
+/// Whether each device of the request has a part of the array.
+inline bool IsSharded(const Operand& array) { return !array.shards.empty(); }
+
 inline bool AnySpilled(const std::vector<Operand>& operands) {
   return std::any_of(operands.begin(), operands.end(), [](const Operand& operand) { return operand.is_spilled; });
 }

@@ -41,6 +41,12 @@ constexpr const char* OperatorName(Operator op) {
   return kNames[static_cast<int>(op)];
 }
 
+/// Whether several devices may share a request of this operator.
+constexpr bool IsShareable(Operator op) {
+  return op == Operator::kSort || op == Operator::kMerge || op == Operator::kExpandIntervals ||
+         op == Operator::kGatherIntervals || op == Operator::kLoadBalance;
+}
+
 }  // namespace corank
 
 #endif  // CORANK_SERVER_MODEL_OPERATOR_H_

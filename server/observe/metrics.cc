@@ -85,7 +85,7 @@ Metrics::Metrics()
   for (int i = 0; i < kOperatorCount; ++i) {
     const auto op = static_cast<Operator>(i);
     const std::string name = OperatorName(op);
-    if (op == Operator::kSort || op == Operator::kMerge) {  // devices share no other
+    if (IsShareable(op)) {
       operators_[i].sharded_requests = &sharded_requests.Add({{"operator", name}});
     }
     operators_[i].received_bytes = &received.Add({{"operator", name}});

@@ -46,6 +46,12 @@ int64_t KernelOperation::work_bytes() const {
   return bytes;
 }
 
+std::vector<const Operand*> KernelOperation::inputs() const {
+  std::vector<const Operand*> inputs;
+  for (const Place& input : inputs_) inputs.push_back(input.input);
+  return inputs;
+}
+
 bool KernelOperation::OverwritesInputs() const {
   return std::any_of(results_.begin(), results_.end(), [this](const PendingResult& result) {
     return std::any_of(inputs_.begin(), inputs_.end(), [&result](const Place& input) {
@@ -140,6 +146,18 @@ void AddTimes(const PhaseTimes& times, int64_t workspace_bytes, v1::RequestStats
   stats->set_kernel_ns(stats->kernel_ns() + times.kernel_ns);
   stats->set_copy_out_ns(stats->copy_out_ns() + times.copy_out_ns);
   stats->set_workspace_bytes(std::max(stats->workspace_bytes(), workspace_bytes));
+}
+
+void AddLongest(const std::vector<const v1::RequestStats*>& devices, v1::RequestStats* stats) {
+  PhaseTimes longest;
+  int64_t workspace_bytes = 0;
+  for (const v1::RequestStats* const device : devices) {
+    longest.copy_in_ns = std::max(longest.copy_in_ns, device->copy_in_ns());
+    longest.kernel_ns = std::max(longest.kernel_ns, device->kernel_ns());
+    longest.copy_out_ns = std::max(longest.copy_out_ns, device->copy_out_ns());
+    workspace_bytes = std::max(workspace_bytes, device->workspace_bytes());
+  }
+  AddTimes(longest, workspace_bytes, stats);
 }
 
 absl::Status FinishStream(EngineStream& stream, const absl::Status& enqueued, v1::RequestStats* stats) {

@@ -168,6 +168,7 @@ class KernelOperation : public Operation {
   /// Uploads the inputs and allocates the results.
   virtual absl::Status CopyIn(EngineStream& stream);
 
+  std::vector<const Operand*> inputs() const;
   const absl::InlinedVector<PendingResult, 3>& results() const { return results_; }
   /// Whether a result lies, in part or as a whole, where an input is.
   bool OverwritesInputs() const;
@@ -244,14 +245,6 @@ absl::Status UploadTo(EngineStream& stream, const Operand& operand, const T** d_
   *d_bytes = static_cast<const T*>(uploaded);
   return absl::OkStatus();
 }
-/// The values must not change until the stream has finished.
-inline absl::Status UploadTo(EngineStream& stream, const std::vector<int64_t>& values, const int64_t** d_values) {
-  if (values.empty()) return absl::OkStatus();
-  CORANK_ASSIGN_OR_RETURN(const void* const uploaded,
-                          stream.Upload(values.data(), static_cast<int64_t>(values.size() * sizeof(int64_t))));
-  *d_values = static_cast<const int64_t*>(uploaded);
-  return absl::OkStatus();
-}
 
 /// Keys have the numbers of ELEMENT_TYPE_*.
 constexpr KeyType KeyTypeOf(v1::ElementType type) { return static_cast<KeyType>(type); }
@@ -269,6 +262,8 @@ absl::Status PublishResults(Outcome& outcome);
 
 /// Adds the times of a finished stream, and its workspace if that is the largest so far.
 void AddTimes(const PhaseTimes& times, int64_t workspace_bytes, v1::RequestStats* stats);
+/// Adds the times of devices that worked at the same time: for each phase, the longest.
+void AddLongest(const std::vector<const v1::RequestStats*>& devices, v1::RequestStats* stats);
 /// Ends a request on a stream whose work was enqueued with this status, and adds its times. Waits also after an error,
 /// because enqueued copies use the request's memory until the stream has finished.
 absl::Status FinishStream(EngineStream& stream, const absl::Status& enqueued, v1::RequestStats* stats);

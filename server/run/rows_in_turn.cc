@@ -4,43 +4,117 @@
 #include <cstring>
 
 #include "server/base/status_macros.h"
+#include "server/model/parts.h"
+#include "server/run/device_ops/sharded_intervals.h"
 
 namespace corank {
+namespace {
+
+constexpr auto kNumberBytes = static_cast<int64_t>(sizeof(int64_t));
+
+// Counts that are added up at once: so many that the compiler uses vectors.
+constexpr int64_t kBlock = 256;
+
+int64_t SumOfBlock(const Operand& counts, int64_t first) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < kBlock; ++i) sum += NumberAt(counts, first + i);
+  return sum;
+}
+
+// Writes a number to device memory, without host memory that must last until the stream has finished.
+absl::Status SetNumber(EngineStream& stream, int64_t* d_number, int64_t number) {
+  return stream.Iota(d_number, kNumberBytes, number, 1);
+}
+
+// Enqueues copies of elements of an array in host memory or of a sharded one.
+absl::StatusOr<void*> CopySlice(EngineStream& stream, const Operand& operand, int64_t first, int64_t count) {
+  const int64_t element_bytes = operand.element_bytes;
+  CORANK_ASSIGN_OR_RETURN(void* const copy, stream.AllocateDevice(count * element_bytes));
+  auto* to = static_cast<char*>(copy);
+  if (!IsSharded(operand)) {
+    const auto* const from = static_cast<const char*>(operand.bytes) + first * element_bytes;
+    CORANK_RETURN_IF_ERROR(stream.CopyToDevice(to, from, count * element_bytes));
+    return copy;
+  }
+  const auto parts = static_cast<int64_t>(operand.shards.size());
+  for (int64_t part = 0; part < parts; ++part) {
+    const int64_t part_begin = PartBegin(operand.count, parts, part),
+                  part_end = PartBegin(operand.count, parts, part + 1);
+    const int64_t begin = std::max(first, part_begin), end = std::min(first + count, part_end);
+    if (begin >= end) continue;
+    const auto* const from = static_cast<const char*>(operand.shards[static_cast<size_t>(part)]);
+    const int64_t bytes = (end - begin) * element_bytes;
+    CORANK_RETURN_IF_ERROR(stream.Copy(to, from + (begin - part_begin) * element_bytes, bytes));
+    to += bytes;
+  }
+  return copy;
+}
+
+}  // namespace
 
 IntervalCursor::Piece IntervalCursor::Next(int64_t most_rows, int64_t most_intervals) {
   Piece piece;
   piece.first_interval = interval_;
   piece.skipped = taken_;
-  const auto* const bytes = static_cast<const char*>(counts_.bytes);
-  while (interval_ < counts_.count && piece.rows < most_rows &&
-         static_cast<int64_t>(piece.counts.size()) < most_intervals) {
-    int64_t count;
-    std::memcpy(&count, bytes + interval_ * static_cast<int64_t>(sizeof(count)), sizeof(count));  // may be unaligned
-    const int64_t taken = std::min(count - taken_, most_rows - piece.rows);
-    piece.counts.push_back(taken);
-    piece.rows += taken;
-    taken_ += taken;
-    if (taken_ < count) break;
-    ++interval_;
+  while (interval_ < counts_.count && piece.rows < most_rows && piece.intervals < most_intervals) {
+    int64_t intervals = std::min({kBlock, counts_.count - interval_, most_intervals - piece.intervals});
+    int64_t rows = -1;
+    if (intervals == kBlock) rows = SumOfBlock(counts_, interval_);
+    if (rows < 0 || taken_ > 0 || rows > most_rows - piece.rows) {
+      intervals = 1;
+      rows = std::min(NumberAt(counts_, interval_) - taken_, most_rows - piece.rows);
+    }
+    if (piece.intervals == 0) piece.first_count = std::min(NumberAt(counts_, interval_) - taken_, most_rows);
+    piece.last_count = intervals == 1 ? rows : NumberAt(counts_, interval_ + intervals - 1);
+    piece.intervals += intervals;
+    piece.rows += rows;
+    if (intervals == 1 && taken_ + rows < NumberAt(counts_, interval_)) {
+      taken_ += rows;
+      break;
+    }
+    interval_ += intervals;
     taken_ = 0;
   }
   return piece;
 }
 
-absl::StatusOr<int64_t> IntervalOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
-                                                    absl::Span<void* const> d_out, OperatorReport* report) {
-  piece_ = cursor_.Next(most_rows, most_intervals);
-  if (piece_.counts.empty()) return absl::InternalError("the intervals have fewer elements than their counts say");
-  CORANK_RETURN_IF_ERROR(MakePiece(stream, piece_, d_out, report));
-  return piece_.rows;
+Sharing IntervalOperation::sharing() const {
+  if (!ShardedIntervals::Takes(*this)) return {};
+  return {static_cast<int64_t>(inputs().size())};
 }
 
-int64_t IntervalOperation::PieceBytes(int arrays) const {
-  int64_t bytes = arrays * std::min(cursor_.counts().size_bytes(), kPieceBytes);
+absl::StatusOr<int64_t> IntervalOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
+                                                    absl::Span<void* const> d_out, OperatorReport* report) {
+  const Piece piece = cursor_.Next(most_rows, most_intervals);
+  if (piece.intervals == 0) return absl::InternalError("the intervals have fewer elements than their counts say");
+  CORANK_RETURN_IF_ERROR(MakePiece(stream, piece, d_out, report));
+  return piece.rows;
+}
+
+int64_t IntervalOperation::InTurnBytes(const Engine& engine) const {
+  int64_t rows_bytes = 0, rows = 0;
   for (const PendingResult& result : results()) {
-    bytes += std::min(result.size_bytes(), kPieceBytes + result.element_bytes);
+    rows_bytes += std::min(result.size_bytes(), kPieceBytes + result.element_bytes);
+    rows = std::min(result.count, kPieceBytes / result.element_bytes + 1);
   }
-  return bytes;
+  return rows_bytes + PieceBytes(engine, std::min(counts().count, kPieceIntervals), rows);
+}
+
+absl::StatusOr<const int64_t*> IntervalOperation::CopyCounts(EngineStream& stream, const Piece& piece) const {
+  CORANK_ASSIGN_OR_RETURN(void* const copy, CopySlice(stream, counts(), piece.first_interval, piece.intervals));
+  auto* const d_counts = static_cast<int64_t*>(copy);
+  CORANK_RETURN_IF_ERROR(SetNumber(stream, d_counts, piece.first_count));
+  CORANK_RETURN_IF_ERROR(SetNumber(stream, d_counts + piece.intervals - 1, piece.last_count));
+  return d_counts;
+}
+
+absl::StatusOr<const int64_t*> IntervalOperation::CopyOffsets(EngineStream& stream, const Operand& offsets,
+                                                              const Piece& piece) {
+  CORANK_ASSIGN_OR_RETURN(void* const copy, CopySlice(stream, offsets, piece.first_interval, piece.intervals));
+  auto* const d_offsets = static_cast<int64_t*>(copy);
+  const int64_t first = NumberAt(offsets, piece.first_interval);
+  CORANK_RETURN_IF_ERROR(SetNumber(stream, d_offsets, first + piece.skipped));
+  return d_offsets;
 }
 
 Operand Slice(const Operand& operand, int64_t first, int64_t count) {
@@ -48,6 +122,17 @@ Operand Slice(const Operand& operand, int64_t first, int64_t count) {
   slice.bytes = static_cast<const char*>(operand.bytes) + first * operand.element_bytes;
   slice.count = count;
   return slice;
+}
+
+int64_t NumberAt(const Operand& numbers, int64_t index) {
+  int64_t number;
+  std::memcpy(&number, static_cast<const char*>(numbers.bytes) + index * kNumberBytes, sizeof(number));
+  return number;
+}
+
+absl::StatusOr<const void*> TakeSlice(EngineStream& stream, const Operand& operand, int64_t first, int64_t count) {
+  if (operand.on_device && !IsSharded(operand)) return Upload(stream, Slice(operand, first, count));
+  return CopySlice(stream, operand, first, count);
 }
 
 }  // namespace corank

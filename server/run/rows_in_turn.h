@@ -2,9 +2,7 @@
 #ifndef CORANK_SERVER_RUN_ROWS_IN_TURN_H_
 #define CORANK_SERVER_RUN_ROWS_IN_TURN_H_
 
-#include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -42,11 +40,14 @@ class RowsInTurn : public PhasedOperation {
 /// Cuts the rows of consecutive intervals into pieces.
 class IntervalCursor {
  public:
+  /// Of the first interval and of the last one, a piece may have a part.
   struct Piece {
     int64_t first_interval = 0;
+    int64_t intervals = 0;
     int64_t skipped = 0;  // rows of the first interval in earlier pieces
-    int64_t rows = 0;     // the sum of the counts
-    std::vector<int64_t> counts;
+    int64_t rows = 0;
+    int64_t first_count = 0;  // rows of the first interval in this piece
+    int64_t last_count = 0;
   };
 
   /// The counts must be in host memory when Next is called.
@@ -61,37 +62,52 @@ class IntervalCursor {
   int64_t taken_ = 0;  // rows taken of interval_
 };
 
-/// An operator whose rows come from intervals.
+/// An operator whose rows come from intervals. Several devices can share it (device_ops/sharded_intervals.h).
 class IntervalOperation : public RowsInTurn {
  public:
+  using Piece = IntervalCursor::Piece;
+
   bool is_light() const final { return true; }
+  Sharing sharing() const override;
   absl::StatusOr<int64_t> MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,
                                    absl::Span<void* const> d_out, OperatorReport* report) final;
 
- protected:
-  explicit IntervalOperation(const Operand& counts) : cursor_(counts) {}
-  /// Device memory of a piece without its inputs and its workspace. `arrays`: number of interval arrays beside the
-  /// rows.
-  int64_t PieceBytes(int arrays) const;
-  /// The kernel arguments of a piece, as far as they determine the workspace.
-  template <typename Args>
-  static Args OfPiece(Args args) {
-    args.interval_count = std::min(args.interval_count, kPieceIntervals);
-    args.total = std::min(args.total, kPieceBytes / args.element_bytes + 1);
-    return args;
+  const Operand& counts() const { return cursor_.counts(); }
+  /// Makes the rows of a piece, as MakeRows does.
+  virtual absl::Status MakePiece(EngineStream& stream, const Piece& piece, absl::Span<void* const> d_out,
+                                 OperatorReport* report) const = 0;
+  /// Device memory that a piece takes for each of its intervals.
+  virtual int64_t interval_bytes() const = 0;
+  /// Pinned memory that a piece takes for each of its intervals.
+  virtual int64_t interval_host_bytes() const { return 0; }
+  /// Device memory that a piece takes at most, without its rows.
+  int64_t PieceBytes(const Engine& engine, int64_t intervals, int64_t rows) const {
+    return intervals * interval_bytes() + PieceWorkspace(engine, intervals, rows);
   }
 
+ protected:
+  explicit IntervalOperation(const Operand& counts) : cursor_(counts) {}
+  /// Device memory of the largest piece that MakeRows makes.
+  int64_t InTurnBytes(const Engine& engine) const;
+  /// Enqueue copies to memory of the stream's device, which they return: of a piece's counts, and of offsets where its
+  /// intervals begin.
+  absl::StatusOr<const int64_t*> CopyCounts(EngineStream& stream, const Piece& piece) const;
+  static absl::StatusOr<const int64_t*> CopyOffsets(EngineStream& stream, const Operand& offsets, const Piece& piece);
+
  private:
-  // The piece lives until the stream has finished.
-  virtual absl::Status MakePiece(EngineStream& stream, const IntervalCursor::Piece& piece,
-                                 absl::Span<void* const> d_out, OperatorReport* report) = 0;
+  virtual int64_t PieceWorkspace(const Engine& engine, int64_t intervals, int64_t rows) const = 0;
 
   IntervalCursor cursor_;
-  IntervalCursor::Piece piece_;  // the piece in progress
 };
 
 /// Elements [first, first + count) of an array, at the alignment of an element.
 Operand Slice(const Operand& operand, int64_t first, int64_t count);
+/// Element `index` of an array of INT64 in host memory, at any alignment.
+int64_t NumberAt(const Operand& numbers, int64_t index);
+/// Makes them readable by kernels of the stream's device. Copies them unless they lie on one device.
+absl::StatusOr<const void*> TakeSlice(EngineStream& stream, const Operand& operand, int64_t first, int64_t count);
+/// Whether TakeSlice copies for every device.
+inline bool IsCopied(const Operand& operand) { return IsSharded(operand) || IsOnHost(operand); }
 
 }  // namespace corank
 

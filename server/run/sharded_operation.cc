@@ -1,6 +1,5 @@
 #include "server/run/sharded_operation.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "server/base/status_macros.h"
@@ -15,18 +14,13 @@ constexpr int kStreams = 3;
 
 // Waits for all streams. The first error counts, and of the times, which overlap, the longest.
 absl::Status FinishAll(const std::vector<EngineStream*>& streams, absl::Status status, v1::RequestStats* stats) {
-  PhaseTimes longest;
-  int64_t workspace_bytes = 0;
-  for (EngineStream* const stream : streams) {
-    const absl::StatusOr<PhaseTimes> times = stream->Finish();
-    status.Update(times.status());
-    if (!times.ok()) continue;
-    longest.copy_in_ns = std::max(longest.copy_in_ns, times->copy_in_ns);
-    longest.kernel_ns = std::max(longest.kernel_ns, times->kernel_ns);
-    longest.copy_out_ns = std::max(longest.copy_out_ns, times->copy_out_ns);
-    workspace_bytes = std::max(workspace_bytes, stream->workspace_bytes());
+  std::vector<v1::RequestStats> times(streams.size());
+  std::vector<const v1::RequestStats*> all;
+  for (size_t i = 0; i < streams.size(); ++i) {
+    status.Update(FinishStream(*streams[i], absl::OkStatus(), &times[i]));
+    all.push_back(&times[i]);
   }
-  if (status.ok()) AddTimes(longest, workspace_bytes, stats);
+  if (status.ok()) AddLongest(all, stats);
   return status;
 }
 

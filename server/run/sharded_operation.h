@@ -13,12 +13,7 @@
 
 namespace corank {
 
-/// Whether an array is complete in host memory.
-inline bool IsOnHost(const Operand& array) { return !array.on_device && !array.is_pending && array.stream_input < 0; }
-
-/// Whether each device of the request has a part of the array.
-inline bool IsSharded(const Operand& array) { return !array.shards.empty(); }
-/// Whether the result becomes such an array.
+/// Whether each device of the request makes a part of the result, which stays there.
 inline bool IsSharded(const std::shared_ptr<ResultTarget>& target) { return target != nullptr && target->is_sharded(); }
 
 /// Whether each device can take its part of the array, or make its part of the result.

@@ -219,15 +219,9 @@ absl::Status ShardedTable::MergeTile(const Tile& tile, EngineStreamRing& turns, 
 }
 
 void ShardedTable::AddTimesTo(v1::RequestStats* stats) const {
-  PhaseTimes longest;
-  int64_t workspace_bytes = 0;
-  for (const Part& part : parts_) {
-    longest.copy_in_ns = std::max(longest.copy_in_ns, part.stats.copy_in_ns());
-    longest.kernel_ns = std::max(longest.kernel_ns, part.stats.kernel_ns());
-    longest.copy_out_ns = std::max(longest.copy_out_ns, part.stats.copy_out_ns());
-    workspace_bytes = std::max(workspace_bytes, part.stats.workspace_bytes());
-  }
-  AddTimes(longest, workspace_bytes, stats);
+  std::vector<const v1::RequestStats*> of_parts;
+  for (const Part& part : parts_) of_parts.push_back(&part.stats);
+  AddLongest(of_parts, stats);
 }
 
 }  // namespace corank

@@ -50,6 +50,12 @@ class LateStream final : public ForwardingStream {
   absl::Status CopyToHost(void* h_to, const void* d_from, int64_t bytes) override {
     return Later([=] { return ForwardingStream::CopyToHost(h_to, d_from, bytes); });
   }
+  absl::Status Expand(const ExpandArgs& args, OperatorReport* report) override {
+    return Later([=] { return ForwardingStream::Expand(args, report); });
+  }
+  absl::Status LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) override {
+    return Later([=] { return ForwardingStream::LoadBalance(args, report); });
+  }
   absl::Status Move(const MoveArgs& args, OperatorReport* report) override {
     return Later([=] { return ForwardingStream::Move(args, report); });
   }

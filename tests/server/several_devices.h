@@ -81,6 +81,10 @@ class SwitchedStream final : public ForwardingStream {
     device_->PassThrough();
     return ForwardingStream::Merge(args, report);
   }
+  absl::Status Expand(const ExpandArgs& args, OperatorReport* report) override {
+    device_->PassThrough();
+    return ForwardingStream::Expand(args, report);
+  }
   absl::StatusOr<PhaseTimes> Finish() override {
     if (absl::Status status = device_->Check(); !status.ok()) return status;
     return ForwardingStream::Finish();

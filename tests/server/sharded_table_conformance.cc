@@ -1,5 +1,4 @@
-// Sorts of tables on several devices, compared with a stable sort of all rows. Each engine has a binary of these tests.
-// Where the machine has too few devices, one stands for several.
+// Sorts of tables on several devices, compared with a stable sort of all rows.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,10 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "server/run/device_ops/sharded_column_sort.h"
-#include "tests/engine/harness.h"
-#include "tests/server/counted_lane.h"
+#include "tests/server/sharing_devices.h"
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"
 #include "tests/support/rows.h"
@@ -50,20 +47,8 @@ TestColumn WithNulls(TestColumn column, uint64_t seed = 3, NullOrder nulls = Nul
   return column;
 }
 
-class ShardedTables : public ::testing::Test {
+class ShardedTables : public SharingDevicesTest {
  protected:
-  static constexpr int kMostDevices = 8;
-
-  void SetUp() override {
-    using Engines = std::vector<std::unique_ptr<Engine>>;
-    static absl::StatusOr<Engines>& engines = *new absl::StatusOr<Engines>(CreateEnginesUnderTest(kMostDevices));
-    if (absl::IsFailedPrecondition(engines.status())) {
-      GTEST_SKIP() << "no NVIDIA GPU or driver on this machine: " << engines.status().message();
-    }
-    ASSERT_TRUE(engines.ok()) << engines.status();
-    for (const std::unique_ptr<Engine>& engine : *engines) engines_.push_back(engine.get());
-  }
-
   // The arrays of a case, at odd addresses as in a message.
   struct Arrays {
     std::vector<std::unique_ptr<Bytes>> bytes;
@@ -107,8 +92,6 @@ class ShardedTables : public ::testing::Test {
     return arrays;
   }
 
-  static uint64_t Mask(int devices) { return (uint64_t{1} << devices) - 1; }
-
   static std::vector<Bytes> Expected(const Case& test) {
     std::vector<int64_t> order = StableRowOrder(test.columns);
     if (test.limit >= 0 && test.limit < static_cast<int64_t>(order.size())) {
@@ -123,15 +106,6 @@ class ShardedTables : public ::testing::Test {
     }
     if (test.value_bytes > 0) results.push_back(Gather(Values(test), test.value_bytes, order));
     if (test.want_indices) results.push_back(IndexArray(order, 4));
-    return results;
-  }
-
-  static std::vector<Bytes> ResultsOf(const corank::Outcome& outcome) {
-    std::vector<Bytes> results;
-    for (const ResultArray& result : outcome.results) {
-      const auto* const bytes = static_cast<const uint8_t*>(result.bytes);
-      results.emplace_back(bytes, bytes + result.count * result.element_bytes);
-    }
     return results;
   }
 
@@ -157,8 +131,6 @@ class ShardedTables : public ::testing::Test {
     EXPECT_LE(lane.bytes(), sort.device_bytes(*engines_.front()));
     EXPECT_LE(lane.host_bytes(), sort.host_bytes());
   }
-
-  std::vector<Engine*> engines_;
 };
 
 TEST_F(ShardedTables, SortEveryTypeWithNullsAndNansInEveryOrder) {

@@ -293,6 +293,11 @@ export interface Keep {
   keep: string;
 }
 
+/** Whether the server divides the results that `keep` names among its GPUs; see `StoreOptions.sharded`. */
+export interface Dividing {
+  sharded?: boolean | undefined;
+}
+
 /** Keeps several results on the server, each under a name of its own. */
 export interface KeepEach<Name extends string> {
   keep: Record<Name, string>;

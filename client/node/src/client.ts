@@ -4,6 +4,7 @@ import type {
   ColumnSearchOptions,
   CountJoinOptions,
   Counts,
+  Dividing,
   GatherIntervals,
   GroupOptions,
   Groups,
@@ -235,21 +236,25 @@ export class Client extends Selecting {
   expand(
     values: Values,
     counts: Counts | number | bigint,
-    options: CallOptions & Keep,
+    options: CallOptions & Keep & Dividing,
   ): Promise<KeptArray>;
   expand<V extends Values>(
     values: V,
     counts: Counts | number | bigint,
     options?: CallOptions,
   ): Promise<ValuesOf<V>>;
-  expand(values: unknown, counts: unknown, options: CallOptions & Partial<Keep> = {}): Promise<unknown> {
+  expand(values: unknown, counts: unknown, options: CallOptions & Partial<Keep> & Dividing = {}): Promise<unknown> {
     return this.#perform(() => operators.expand(values, counts), options);
   }
 
   /** Copies intervals of the source, which may overlap, one after the other. */
-  gather(source: Values, intervals: GatherIntervals, options: CallOptions & Keep): Promise<KeptArray>;
+  gather(source: Values, intervals: GatherIntervals, options: CallOptions & Keep & Dividing): Promise<KeptArray>;
   gather<V extends Values>(source: V, intervals: GatherIntervals, options?: CallOptions): Promise<ValuesOf<V>>;
-  gather(source: unknown, intervals: GatherIntervals, options: CallOptions & Partial<Keep> = {}): Promise<unknown> {
+  gather(
+    source: unknown,
+    intervals: GatherIntervals,
+    options: CallOptions & Partial<Keep> & Dividing = {},
+  ): Promise<unknown> {
     return this.#perform(() => operators.gather(source, intervals), options);
   }
 
@@ -276,12 +281,12 @@ export class Client extends Selecting {
   /** Finds, for each work item, the object that made it and its rank; object i makes counts[i] items. */
   loadBalance(
     counts: Counts,
-    options: CallOptions & KeepEach<"objects" | "ranks">,
+    options: CallOptions & KeepEach<"objects" | "ranks"> & Dividing,
   ): Promise<LoadBalance<KeptArray>>;
   loadBalance(counts: Counts, options?: CallOptions): Promise<LoadBalance>;
   loadBalance(
     counts: unknown,
-    options: CallOptions & Partial<KeepEach<"objects" | "ranks">> = {},
+    options: CallOptions & Partial<KeepEach<"objects" | "ranks">> & Dividing = {},
   ): Promise<unknown> {
     return this.#perform(() => operators.loadBalance(counts), options);
   }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/base/status_macros.h"
+#include "server/run/device_ops/sharded_intervals.h"
 
 namespace corank {
 
@@ -18,18 +19,32 @@ ExpandOperation::ExpandOperation(Spec spec) : IntervalOperation(spec.counts), sp
 
 int64_t ExpandOperation::device_bytes(const Engine& engine) const {
   if (!InTurn()) return work_bytes() - spec_.values.host_bytes() + engine.WorkspaceBytes(args_);
-  return spec_.values.device_bytes() + PieceBytes(1) + engine.WorkspaceBytes(OfPiece(args_));
+  return spec_.values.device_bytes() + InTurnBytes(engine);
 }
 
-absl::Status ExpandOperation::MakePiece(EngineStream& stream, const IntervalCursor::Piece& piece,
-                                        absl::Span<void* const> d_out, OperatorReport* report) {
+std::unique_ptr<Operation> ExpandOperation::Sharded(uint64_t devices) const {
+  return std::make_unique<ShardedIntervals>(std::make_unique<ExpandOperation>(spec_), devices);
+}
+
+int64_t ExpandOperation::interval_bytes() const {
+  return static_cast<int64_t>(sizeof(int64_t)) + (IsCopied(spec_.values) ? args_.element_bytes : 0);
+}
+
+int64_t ExpandOperation::PieceWorkspace(const Engine& engine, int64_t intervals, int64_t rows) const {
   ExpandArgs args = args_;
-  args.interval_count = static_cast<int64_t>(piece.counts.size());
+  args.interval_count = intervals;
+  args.total = rows;
+  return engine.WorkspaceBytes(args);
+}
+
+absl::Status ExpandOperation::MakePiece(EngineStream& stream, const Piece& piece, absl::Span<void* const> d_out,
+                                        OperatorReport* report) const {
+  ExpandArgs args = args_;
+  args.interval_count = piece.intervals;
   args.total = piece.rows;
   args.out = d_out[0];
-  CORANK_RETURN_IF_ERROR(
-      UploadTo(stream, Slice(spec_.values, piece.first_interval, args.interval_count), &args.values));
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, piece.counts, &args.counts));
+  CORANK_ASSIGN_OR_RETURN(args.values, TakeSlice(stream, spec_.values, piece.first_interval, piece.intervals));
+  CORANK_ASSIGN_OR_RETURN(args.counts, CopyCounts(stream, piece));
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
   return stream.Expand(args, report);
 }

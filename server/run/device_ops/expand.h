@@ -23,11 +23,14 @@ class ExpandOperation final : public IntervalOperation {
   Operator op() const override { return Operator::kExpandIntervals; }
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.Expand(args_, report); }
+  std::unique_ptr<Operation> Sharded(uint64_t devices) const override;
+  absl::Status MakePiece(EngineStream& stream, const Piece& piece, absl::Span<void* const> d_out,
+                         OperatorReport* report) const override;
+  int64_t interval_bytes() const override;
 
  private:
   bool InTurn() const override { return TakesRows(spec_.target); }
-  absl::Status MakePiece(EngineStream& stream, const IntervalCursor::Piece& piece, absl::Span<void* const> d_out,
-                         OperatorReport* report) override;
+  int64_t PieceWorkspace(const Engine& engine, int64_t intervals, int64_t rows) const override;
 
   const Spec spec_;
   ExpandArgs args_;

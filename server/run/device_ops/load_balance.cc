@@ -1,9 +1,9 @@
 #include "server/run/device_ops/load_balance.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "server/base/status_macros.h"
+#include "server/run/device_ops/sharded_intervals.h"
 
 namespace corank {
 
@@ -20,10 +20,22 @@ LoadBalanceOperation::LoadBalanceOperation(Spec spec) : IntervalOperation(spec.c
 
 int64_t LoadBalanceOperation::device_bytes(const Engine& engine) const {
   if (!InTurn()) return work_bytes() + engine.WorkspaceBytes(args_);
+  return InTurnBytes(engine);
+}
+
+std::unique_ptr<Operation> LoadBalanceOperation::Sharded(uint64_t devices) const {
+  return std::make_unique<ShardedIntervals>(std::make_unique<LoadBalanceOperation>(spec_), devices);
+}
+
+int64_t LoadBalanceOperation::interval_bytes() const {
+  return static_cast<int64_t>(sizeof(int64_t)) + args_.IndexWidth();
+}
+
+int64_t LoadBalanceOperation::PieceWorkspace(const Engine& engine, int64_t intervals, int64_t rows) const {
   LoadBalanceArgs piece = args_;
-  piece.object_count = std::min(piece.object_count, kPieceIntervals);
-  piece.total = std::min(piece.total, kPieceBytes / args_.IndexWidth() + 1);
-  return PieceBytes(2) + engine.WorkspaceBytes(piece) + engine.WorkspaceBytes(Naming(piece.object_count, piece.total));
+  piece.object_count = intervals;
+  piece.total = rows;
+  return engine.WorkspaceBytes(piece) + engine.WorkspaceBytes(Naming(intervals, rows));
 }
 
 ExpandArgs LoadBalanceOperation::Naming(int64_t count, int64_t rows) const {
@@ -34,15 +46,13 @@ ExpandArgs LoadBalanceOperation::Naming(int64_t count, int64_t rows) const {
   return naming;
 }
 
-absl::Status LoadBalanceOperation::MakePiece(EngineStream& stream, const IntervalCursor::Piece& piece,
-                                             absl::Span<void* const> d_out, OperatorReport* report) {
+absl::Status LoadBalanceOperation::MakePiece(EngineStream& stream, const Piece& piece, absl::Span<void* const> d_out,
+                                             OperatorReport* report) const {
   const int width = args_.IndexWidth();
   // Ranks in the first object continue from the previous piece. The engine only counts ranks of whole objects.
   const bool goes_on = piece.skipped > 0;
-  const int64_t going_on = goes_on ? piece.counts.front() : 0;
-  const auto count = static_cast<int64_t>(piece.counts.size());
-  const int64_t* d_counts = nullptr;
-  CORANK_RETURN_IF_ERROR(UploadTo(stream, piece.counts, &d_counts));
+  const int64_t going_on = goes_on ? piece.first_count : 0, count = piece.intervals;
+  CORANK_ASSIGN_OR_RETURN(const int64_t* const d_counts, CopyCounts(stream, piece));
   CORANK_ASSIGN_OR_RETURN(void* const d_numbers, stream.AllocateDevice(count * width));
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
   CORANK_RETURN_IF_ERROR(stream.Iota(d_numbers, width, piece.first_interval, count));

@@ -22,11 +22,14 @@ class LoadBalanceOperation final : public IntervalOperation {
   Operator op() const override { return Operator::kLoadBalance; }
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.LoadBalance(args_, report); }
+  std::unique_ptr<Operation> Sharded(uint64_t devices) const override;
+  absl::Status MakePiece(EngineStream& stream, const Piece& piece, absl::Span<void* const> d_out,
+                         OperatorReport* report) const override;
+  int64_t interval_bytes() const override;
 
  private:
   bool InTurn() const override { return TakesRows(spec_.objects_target) && TakesRows(spec_.ranks_target); }
-  absl::Status MakePiece(EngineStream& stream, const IntervalCursor::Piece& piece, absl::Span<void* const> d_out,
-                         OperatorReport* report) override;
+  int64_t PieceWorkspace(const Engine& engine, int64_t intervals, int64_t rows) const override;
   // Arguments to name the objects of `count` intervals with `rows` items: each number appears once for each item.
   ExpandArgs Naming(int64_t count, int64_t rows) const;
 

@@ -13,7 +13,9 @@
 namespace corank {
 
 /// Move, gather (no destination offsets) and scatter (no source offsets). A gather with its source on a device makes
-/// rows in turn: any piece may read any part of the source.
+/// rows in turn: any piece may read any part of the source. Several devices share a gather with a part of the source in
+/// the memory of each: the host cuts the intervals where the parts meet, and one launch for each part reads its rows,
+/// over the link between the devices.
 class MoveOperation final : public IntervalOperation {
  public:
   struct Spec {
@@ -35,12 +37,20 @@ class MoveOperation final : public IntervalOperation {
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
   absl::Status FaultStatus(const OperatorReport& report) const override;
+  Sharing sharing() const override;
+  std::unique_ptr<Operation> Sharded(uint64_t devices) const override;
   std::vector<Operand*> whole_inputs() override { return {&source_}; }
+  absl::Status MakePiece(EngineStream& stream, const Piece& piece, absl::Span<void* const> d_out,
+                         OperatorReport* report) const override;
+  int64_t interval_bytes() const override;
+  int64_t interval_host_bytes() const override { return IsSharded(source_) ? interval_bytes() : 0; }
 
  private:
   bool InTurn() const override;
-  absl::Status MakePiece(EngineStream& stream, const IntervalCursor::Piece& piece, absl::Span<void* const> d_out,
-                         OperatorReport* report) override;
+  int64_t PieceWorkspace(const Engine& engine, int64_t intervals, int64_t rows) const override;
+  // Enqueues copies of a piece's intervals, cut by the parts of the source. Appends the launch for each part.
+  absl::Status CutByParts(EngineStream& stream, const Piece& piece, const MoveArgs& whole,
+                          std::vector<MoveArgs>& moves) const;
   // Bytes of inputs and result in host memory.
   int64_t SpilledBytes() const;
   // Fills the result with the destination's previous contents.
@@ -50,7 +60,6 @@ class MoveOperation final : public IntervalOperation {
   Operand source_{spec_.source};
   MoveArgs args_;
   const void* d_initial_ = nullptr;
-  std::vector<int64_t> source_offsets_;  // of the intervals of the piece in progress
 };
 
 }  // namespace corank

@@ -95,7 +95,7 @@ class CallOptions(ChainOptions, LinkOptions, total=False):
         out: where results go, as in NumPy: an array, or a tuple of arrays for several results, of the results' dtypes
             and lengths; None: new arrays.
         keep: a name, or a sequence of names for several results, under which the server keeps the results; the call
-            returns StoredArrays. Sharded("name") divides a result of sort or merge among the GPUs. Positions are kept
+            returns StoredArrays. Sharded("name") divides a result among the GPUs. Positions are kept
             as uint32, or as uint64 where they do not fit, so they cannot be offsets or counts there, which are int64.
     """
 

@@ -69,8 +69,9 @@ pub struct StoredPlace {
     #[prost(bool, tag = "2")]
     pub temporary: bool,
     /// In a Destination: whether the server divides the result among its GPUs, as StoreArrayHeader.sharded says. Default:
-    /// false. INVALID_ARGUMENT unless the request is a unary Merge, or a unary Sort of one key array without segments,
-    /// whose arrays are sharded or lie in the message or in shared memory. The server ignores it in an input.
+    /// false. INVALID_ARGUMENT unless the request is a unary Merge, ExpandIntervals, GatherIntervals or LoadBalance, or a
+    /// unary Sort of one key array without segments, whose arrays are sharded or lie in the message or in shared memory.
+    /// The server ignores it in an input.
     #[prost(bool, tag = "3")]
     pub sharded: bool,
 }
@@ -3495,7 +3496,7 @@ pub enum ErrorReason {
     /// INVALID_ARGUMENT. The inline results do not fit in max_response_bytes. Use another place for them.
     ResultTooLarge = 5,
     /// INVALID_ARGUMENT. This method cannot use the place: streams and temporary arrays work only in Execute, sharded
-    /// arrays only in a unary Sort or Merge.
+    /// arrays only where StoreArrayHeader.sharded says so.
     PlaceNotSupported = 6,
     /// INVALID_ARGUMENT, on every part. The parts of a job have different plans. Send one plan, except for `Plan.part`.
     JobPlansDiffer = 7,
@@ -3804,7 +3805,8 @@ pub struct StoreArrayHeader {
     /// The parts of two arrays lie on the same GPUs unless the server lost a GPU, or one stalled, in between.
     ///
     /// A sharded array can be fetched, listed and deleted. Unary Merge takes it as keys and values, unary Sort without
-    /// segments too. A Merge takes at most 32 parts of arrays: on N GPUs 32 / N arrays, those in other places included.
+    /// segments too, unary ExpandIntervals as values and unary GatherIntervals as the source. A Merge takes at most 32
+    /// parts of arrays: on N GPUs 32 / N arrays, those in other places included.
     /// Every other use is INVALID_ARGUMENT: fetch the array, or store it without this option. Default: false.
     #[prost(bool, tag = "4")]
     pub sharded: bool,

@@ -131,8 +131,9 @@ public final class CallOptions implements Cloneable {
   /**
    * Has the server divide what it keeps among its GPUs: the array of {@link Client#store}, or the
    * results of {@link Client#keep}; of no other call, and no default of a client. Such an array may
-   * be larger than the memory of one GPU. It can be fetched, listed and deleted, and {@link Merge},
-   * and {@link Sort} without segments, take it and make it; the server refuses all other operators.
+   * be larger than the memory of one GPU. It can be fetched, listed and deleted. {@link Merge},
+   * {@link Sort} without segments, {@link Expand} (as values) and {@link Gather} (as the source) take
+   * it and make it, and {@link LoadBalance} makes it; the server refuses all other operators.
    */
   public CallOptions sharded() {
     CallOptions made = copy();

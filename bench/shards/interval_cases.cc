@@ -1,0 +1,124 @@
+#include "bench/shards/interval_cases.h"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bench/harness/inputs.h"
+#include "bench/shards/arrays.h"
+#include "bench/shards/worker.h"
+#include "server/run/device_ops/expand.h"
+#include "server/run/device_ops/move.h"
+
+namespace corank::bench {
+namespace {
+
+constexpr int64_t kMeanCount = 4;   // of a value in the expanded array
+constexpr int64_t kGathered = 256;  // elements of an interval
+
+Operand OperandOf(const void* place, v1::ElementType type, int32_t element_bytes, int64_t count) {
+  Operand operand;
+  operand.type = type;
+  operand.element_bytes = element_bytes;
+  operand.count = count;
+  operand.bytes = place;
+  operand.is_shared = true;
+  return operand;
+}
+
+// The memory of the keys has the room of the result. A quarter of it holds the values, and half of it their counts.
+std::unique_ptr<Operation> ExpandOf(const Data& data, size_t index) {
+  ExpandOperation::Spec spec;
+  const int64_t intervals = data.count / kMeanCount;
+  auto* const values = static_cast<uint32_t*>(data.keys->data());
+  spec.values = OperandOf(values, v1::ELEMENT_TYPE_UINT32, sizeof(uint32_t), intervals);
+  spec.counts = OperandOf(values + 2 * intervals, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), intervals);
+  spec.total = data.count;
+  spec.target = std::make_shared<PinnedTarget>(data.sorted_keys[index]->data());
+  return std::make_unique<ExpandOperation>(std::move(spec));
+}
+
+void FillExpand(const Data& data, const InputSpec& uniform) {
+  const int64_t intervals = data.count / kMeanCount;
+  auto* const values = static_cast<uint32_t*>(data.keys->data());
+  auto* const counts = reinterpret_cast<int64_t*>(values + 2 * intervals);
+  OnAllCores(intervals / 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = 2 * begin; i < 2 * end; ++i) values[i] = InputKey<uint32_t>(uniform, i);
+    for (int64_t i = begin; i < end; ++i) {  // two counts together have twice the mean
+      counts[2 * i] = InputKey<uint32_t>(uniform, i) % (2 * kMeanCount + 1);
+      counts[2 * i + 1] = 2 * kMeanCount - counts[2 * i];
+    }
+  });
+}
+
+// Half of the memory of the keys holds the source, and the rest offsets and counts.
+std::unique_ptr<Operation> GatherOf(const Data& data, size_t index) {
+  MoveOperation::Spec spec;
+  spec.op = Operator::kGatherIntervals;
+  const int64_t intervals = data.count / kGathered;
+  auto* const source = static_cast<uint32_t*>(data.keys->data());
+  spec.source = OperandOf(source, v1::ELEMENT_TYPE_UINT32, sizeof(uint32_t), data.count / 2);
+  spec.source_offsets = OperandOf(source + data.count / 2, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), intervals);
+  spec.counts = OperandOf(source + data.count * 3 / 4, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), intervals);
+  spec.total = spec.result_count = data.count;
+  spec.target = std::make_shared<PinnedTarget>(data.sorted_keys[index]->data());
+  return std::make_unique<MoveOperation>(std::move(spec));
+}
+
+void FillGather(const Data& data, const InputSpec& uniform) {
+  const int64_t intervals = data.count / kGathered;
+  auto* const source = static_cast<uint32_t*>(data.keys->data());
+  auto* const offsets = reinterpret_cast<int64_t*>(source + data.count / 2);
+  auto* const counts = reinterpret_cast<int64_t*>(source + data.count * 3 / 4);
+  OnAllCores(data.count / 2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) source[i] = InputKey<uint32_t>(uniform, i);
+  });
+  for (int64_t i = 0; i < intervals; ++i) {
+    offsets[i] = InputKey<uint32_t>(uniform, i) % (data.count / 2 - kGathered + 1);
+    counts[i] = kGathered;
+  }
+}
+
+using Fill = void (*)(const Data& data, const InputSpec& uniform);
+using Make = std::unique_ptr<Operation> (*)(const Data& data, size_t index);
+
+absl::StatusOr<Contest> Prepare(const Row& row, Fill fill, Make make, const std::vector<Engine*>& engines) {
+  auto made = AllocateData(row.n, sizeof(uint32_t), /*value_bytes=*/0, engines);
+  if (!made.ok()) return made.status();
+  const std::shared_ptr<Data> data = *made;
+  InputSpec uniform;
+  uniform.distribution = Distribution::kUniform;
+  uniform.count = row.n;
+  fill(*data, uniform);
+  return ContestOf(
+      data, row, [](size_t) { return 1.0; }, engines,
+      [=](size_t index, const std::vector<Engine*>& on) {
+        return [data, worker = std::make_shared<Worker>(make(*data, index), on)] { return worker->Run(); };
+      });
+}
+
+void Add(const ShardsBenchOptions& options, const std::vector<Engine*>& engines, const char* name, const char* counts,
+         Fill fill, Make make, std::vector<Case>* cases) {
+  Case entry;
+  Row& row = entry.failure_row;
+  row.row = absl::StrCat(name, " from host memory");
+  row.type = "u32";
+  row.n = (int64_t{1} << options.log2_host_bytes) / static_cast<int64_t>(sizeof(uint32_t));
+  row.distribution = counts;
+  row.unit = "Grows/s";
+  entry.name = absl::StrCat("intervals/", name);
+  entry.repetitions = options.repetitions;
+  entry.prepare = [=] { return Prepare(row, fill, make, engines); };
+  cases->push_back(std::move(entry));
+}
+
+}  // namespace
+
+void AddShardIntervalCases(const ShardsBenchOptions& options, const std::vector<Engine*>& engines,
+                           std::vector<Case>* cases) {
+  Add(options, engines, "expand", "counts of 0 to 8", FillExpand, ExpandOf, cases);
+  Add(options, engines, "gather", "intervals of 256 from everywhere", FillGather, GatherOf, cases);
+}
+
+}  // namespace corank::bench

@@ -1,0 +1,206 @@
+#include "server/run/device_ops/sharded_intervals.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "kernels/engine/alignment.h"
+#include "server/base/status_macros.h"
+#include "server/model/parts.h"
+#include "server/run/engine_stream_ring.h"
+#include "server/run/row_sink.h"
+#include "server/run/sharded_operation.h"
+
+namespace corank {
+namespace {
+
+// Streams of each device by their numbers: for its part of inputs, and for tiles in turn.
+constexpr int kPartStream = 0, kFirstTileStream = 1;
+constexpr int kTileStreams = 3;
+
+}  // namespace
+
+bool ShardedIntervals::Takes(const IntervalOperation& whole) {
+  const std::vector<const Operand*> inputs = whole.inputs();
+  const auto& results = whole.results();
+  const auto can_share = [](const auto& array) { return CanShare(array); };
+  const auto is_sharded = [](const auto& array) { return IsSharded(array); };
+  const auto of_input = [](const auto& what) { return [&what](const Operand* input) { return what(*input); }; };
+  const auto of_result = [](const auto& what) {
+    return [&what](const PendingResult& result) { return what(result.target); };
+  };
+  if (!std::all_of(inputs.begin(), inputs.end(), of_input(can_share)) ||
+      !std::all_of(results.begin(), results.end(), of_result(can_share))) {
+    return false;
+  }
+  return std::any_of(inputs.begin(), inputs.end(), of_input(is_sharded)) ||
+         std::any_of(results.begin(), results.end(), of_result(is_sharded)) ||
+         (results.front().count > 0 && !whole.OverwritesInputs());
+}
+
+ShardedIntervals::ShardedIntervals(std::unique_ptr<IntervalOperation> whole, uint64_t devices, int64_t tile_bytes)
+    : whole_(std::move(whole)), devices_(SharingDevices(devices)), tile_bytes_(tile_bytes) {
+  for (Operand* const input : whole_->whole_inputs()) {
+    if (IsSharded(*input)) continue;
+    divided_.push_back({input, static_cast<const char*>(input->bytes)});
+    input->bytes = nullptr;
+    input->on_device = true;
+    input->shards.resize(devices_.size());
+  }
+}
+
+int64_t ShardedIntervals::TileRows() const {
+  int64_t row_bytes = 0;
+  for (const PendingResult& result : whole_->results()) row_bytes += result.element_bytes;
+  const int64_t part_rows = PartCount(rows(), static_cast<int64_t>(devices_.size()), 0);
+  return std::clamp<int64_t>(tile_bytes_ / row_bytes, 1, std::max<int64_t>(1, part_rows));
+}
+
+int64_t ShardedIntervals::TileIntervals() const {
+  const int64_t most = std::max<int64_t>(1, tile_bytes_ / whole_->interval_bytes());
+  return std::min(most, std::max<int64_t>(1, whole_->counts().count));
+}
+
+int64_t ShardedIntervals::device_bytes(const Engine& engine) const {
+  int64_t tile = whole_->PieceBytes(engine, TileIntervals(), TileRows());
+  for (const PendingResult& result : whole_->results()) {
+    if (!IsSharded(result.target)) tile += TileRows() * result.element_bytes;
+  }
+  int64_t parts = 0;
+  for (const Divided& divided : divided_) {
+    parts += PartCount(divided.input->count, static_cast<int64_t>(devices_.size()), 0) * divided.input->element_bytes;
+  }
+  return parts + kTileStreams * tile;
+}
+
+int64_t ShardedIntervals::host_bytes() const {
+  const auto tiles = kTileStreams * static_cast<int64_t>(devices_.size());
+  return tiles * AlignUp(TileIntervals() * whole_->interval_host_bytes());
+}
+
+absl::Status ShardedIntervals::Divide(Lane& lane, v1::RequestStats* stats) {
+  if (divided_.empty()) return absl::OkStatus();
+  std::vector<v1::RequestStats> times(devices_.size());
+  std::deque<EngineStreamRing> streams;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    streams.emplace_back(lane, devices_[i], kPartStream, /*count=*/1, &times[i]);
+    CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, streams.back().Next());
+    for (const Divided& divided : divided_) {
+      const auto parts = static_cast<int64_t>(devices_.size()), part = static_cast<int64_t>(i);
+      const int64_t element_bytes = divided.input->element_bytes;
+      const int64_t bytes = PartCount(divided.input->count, parts, part) * element_bytes;
+      if (bytes == 0) continue;
+      CORANK_ASSIGN_OR_RETURN(void* const d_part, stream->AllocateDevice(bytes));
+      const char* const from = divided.h_bytes + PartBegin(divided.input->count, parts, part) * element_bytes;
+      CORANK_RETURN_IF_ERROR(stream->CopyToDevice(d_part, from, bytes));
+      divided.input->shards[i] = d_part;
+    }
+    CORANK_RETURN_IF_ERROR(stream->EndCopyIn());
+    CORANK_RETURN_IF_ERROR(stream->EndKernels());
+  }
+  std::vector<const v1::RequestStats*> all;
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    CORANK_RETURN_IF_ERROR(streams[i].FinishAll());
+    all.push_back(&times[i]);
+  }
+  AddLongest(all, stats);
+  lane.set_next_stage(Stage::kKernel);
+  return lane.CheckWanted();
+}
+
+// A device's part of the rows.
+class ShardedIntervals::Part {
+ public:
+  Part(Lane& lane, int device, size_t shard, IntervalCursor cursor, int64_t first, int64_t rows)
+      : shard_(shard),
+        cursor_(std::move(cursor)),
+        first_(first),
+        left_(rows),
+        turns_(lane, device, kFirstTileStream, kTileStreams, &stats_) {}
+
+  bool is_done() const { return left_ == 0; }
+  const v1::RequestStats& stats() const { return stats_; }
+
+  absl::Status MakeTile(const IntervalOperation& whole, int64_t most_rows, int64_t most_intervals,
+                        const std::vector<RowResult>& rows) {
+    const IntervalCursor::Piece piece = cursor_.Next(std::min(most_rows, left_), most_intervals);
+    if (piece.intervals == 0) return absl::InternalError("the intervals have fewer elements than their counts say");
+    if (piece.rows == 0) return absl::OkStatus();
+    CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns_.Next());
+    const auto report = std::make_shared<OperatorReport>();
+    turns_.WhenDone([this, report, &whole] {
+      if (report->fault != OperatorReport::Fault::kNone) status_.Update(whole.FaultStatus(*report));
+    });
+    std::vector<void*> d_out;
+    for (const PendingResult& result : whole.results()) {
+      const int64_t element_bytes = result.element_bytes;
+      if (IsSharded(result.target)) {
+        CORANK_ASSIGN_OR_RETURN(void* const part, result.target->AllocateShard(shard_));
+        d_out.push_back(static_cast<char*>(part) + made_ * element_bytes);
+      } else {
+        CORANK_ASSIGN_OR_RETURN(d_out.emplace_back(), stream->AllocateDevice(piece.rows * element_bytes));
+      }
+    }
+    CORANK_RETURN_IF_ERROR(whole.MakePiece(*stream, piece, d_out, report.get()));
+    CORANK_RETURN_IF_ERROR(stream->EndKernels());
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const PendingResult& result = whole.results()[i];
+      if (IsSharded(result.target)) continue;
+      char* const place = rows[i].column().place + (first_ + made_) * result.element_bytes;
+      CORANK_RETURN_IF_ERROR(stream->CopyToHost(place, d_out[i], piece.rows * result.element_bytes));
+    }
+    made_ += piece.rows;
+    left_ -= piece.rows;
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish() {
+    CORANK_RETURN_IF_ERROR(turns_.FinishAll());
+    return status_;
+  }
+
+ private:
+  const size_t shard_;
+  IntervalCursor cursor_;
+  const int64_t first_;  // row of the result
+  int64_t made_ = 0, left_;
+  v1::RequestStats stats_;
+  absl::Status status_;  // what the tiles report
+  EngineStreamRing turns_;
+};
+
+absl::Status ShardedIntervals::Execute(Lane& lane, Outcome& outcome) {
+  CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> results, RowResult::Make(whole_->results()));
+  CORANK_RETURN_IF_ERROR(Divide(lane, &outcome.stats));
+  const auto devices = static_cast<int64_t>(devices_.size());
+  std::deque<Part> parts;
+  IntervalCursor cursor(whole_->counts());
+  for (int64_t i = 0; i < devices; ++i) {
+    const int64_t rows = PartCount(this->rows(), devices, i);
+    parts.emplace_back(lane, devices_[static_cast<size_t>(i)], static_cast<size_t>(i), cursor,
+                       PartBegin(this->rows(), devices, i), rows);
+    if (rows > 0 && i + 1 < devices) cursor.Next(rows, whole_->counts().count);
+  }
+  lane.set_next_stage(Stage::kCopyOut);
+  // Tile by tile, so that no device waits until all of another's work is enqueued.
+  for (bool is_done = false; !is_done;) {
+    CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+    is_done = true;
+    for (Part& part : parts) {
+      if (part.is_done()) continue;
+      CORANK_RETURN_IF_ERROR(part.MakeTile(*whole_, TileRows(), TileIntervals(), results));
+      is_done = false;
+    }
+  }
+  std::vector<const v1::RequestStats*> stats;
+  for (Part& part : parts) {
+    CORANK_RETURN_IF_ERROR(part.Finish());
+    stats.push_back(&part.stats());
+  }
+  AddLongest(stats, &outcome.stats);
+  outcome.stats.set_devices(static_cast<int32_t>(devices));
+  for (const RowResult& result : results) outcome.results.push_back(result.Collect());
+  return absl::OkStatus();
+}
+
+}  // namespace corank

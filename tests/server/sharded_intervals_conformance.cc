@@ -1,0 +1,360 @@
+// Intervals on several devices, compared with rows that are made one by one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "server/model/parts.h"
+#include "server/run/device_ops/expand.h"
+#include "server/run/device_ops/load_balance.h"
+#include "server/run/device_ops/move.h"
+#include "server/run/device_ops/sharded_intervals.h"
+#include "tests/server/sharing_devices.h"
+#include "tests/support/distributions.h"
+#include "tests/support/oracles.h"
+
+namespace corank::testing {
+namespace {
+
+constexpr int64_t kOneTile = int64_t{1} << 30;
+
+Bytes BytesOf(const std::vector<int64_t>& numbers) {
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(numbers.data());
+  return {bytes, bytes + numbers.size() * sizeof(int64_t)};
+}
+
+// Memory of each device for a part of a result.
+class PartsTarget final : public ResultTarget {
+ public:
+  explicit PartsTarget(std::vector<std::unique_ptr<EngineMemory>> parts) : parts_(std::move(parts)) {}
+  bool is_sharded() const override { return true; }
+  absl::StatusOr<ResultBuffer> Allocate(EngineStream&, int64_t) override { return absl::InternalError("unused"); }
+  absl::StatusOr<void*> AllocateShard(size_t shard) override { return parts_[shard]->data(); }
+  absl::Status Commit(v1::Array*) override { return absl::OkStatus(); }
+
+  const std::vector<std::unique_ptr<EngineMemory>>& parts() const { return parts_; }
+
+ private:
+  const std::vector<std::unique_ptr<EngineMemory>> parts_;
+};
+
+struct Case {
+  std::vector<int64_t> counts;
+  int devices = 2;
+  int64_t tile_bytes = kOneTile;
+  int element_bytes = 4;
+  bool from_parts = false;  // the values, or the source, are sharded
+  bool to_parts = false;    // and so is the result
+
+  int64_t total() const {
+    int64_t total = 0;
+    for (const int64_t count : counts) total += count;
+    return total;
+  }
+};
+
+// `intervals` counts that add up to about `rows`; a third of them is 0, and one may have most of the rows.
+std::vector<int64_t> SomeCounts(int64_t intervals, int64_t rows, uint64_t seed, bool has_giant = false) {
+  Random random(seed);
+  std::vector<int64_t> counts(static_cast<size_t>(intervals));
+  for (int64_t& count : counts) count = random.OneIn(3) ? 0 : random.Below(3 * rows / intervals + 1);
+  if (has_giant) counts[static_cast<size_t>(random.Below(intervals))] = rows;
+  return counts;
+}
+
+class ShardedIntervalsOn : public SharingDevicesTest {
+ protected:
+  Engine& engine(int64_t device) { return *engines_[static_cast<size_t>(device) % engines_.size()]; }
+
+  static Operand OnHost(Bytes& place, const Bytes& bytes, v1::ElementType type, int element_bytes) {
+    place.assign(1, 0);  // at an odd address, as in a message
+    place.insert(place.end(), bytes.begin(), bytes.end());
+    Operand operand;
+    operand.type = type;
+    operand.element_bytes = element_bytes;
+    operand.count = static_cast<int64_t>(bytes.size()) / element_bytes;
+    operand.bytes = place.data() + 1;
+    return operand;
+  }
+  std::vector<std::unique_ptr<EngineMemory>> PartsOf(int64_t count, int element_bytes, int devices) {
+    std::vector<std::unique_ptr<EngineMemory>> parts;
+    for (int64_t i = 0; i < devices; ++i) {
+      const int64_t bytes = std::max<int64_t>(1, PartCount(count, devices, i) * element_bytes);
+      parts.push_back(engine(i).AllocateDevice(bytes).value());
+    }
+    return parts;
+  }
+  void Copy(const std::vector<std::unique_ptr<EngineMemory>>& parts, int64_t count, int element_bytes, uint8_t* bytes,
+            bool to_parts) {
+    const auto devices = static_cast<int64_t>(parts.size());
+    for (int64_t i = 0; i < devices; ++i) {
+      const int64_t part_bytes = PartCount(count, devices, i) * element_bytes;
+      void* const part = parts[static_cast<size_t>(i)]->data();
+      const std::unique_ptr<EngineStream> stream = engine(i).CreateStream().value();
+      ASSERT_TRUE(stream->Begin().ok());
+      ASSERT_TRUE(
+          (to_parts ? stream->CopyToDevice(part, bytes, part_bytes) : stream->CopyToHost(bytes, part, part_bytes))
+              .ok());
+      ASSERT_TRUE(stream->EndCopyIn().ok());
+      ASSERT_TRUE(stream->EndKernels().ok());
+      ASSERT_TRUE(stream->Finish().ok());
+      bytes += part_bytes;
+    }
+  }
+
+  // The operation of a test, with its arrays.
+  struct Work {
+    Bytes counts, values, offsets;
+    std::vector<std::unique_ptr<EngineMemory>> value_parts;
+    std::vector<std::shared_ptr<PartsTarget>> targets;  // of sharded results
+    std::unique_ptr<IntervalOperation> whole;
+    std::vector<Bytes> expected;
+  };
+
+  std::shared_ptr<PartsTarget> TargetOf(const Case& test, int element_bytes, Work& work) {
+    if (!test.to_parts) return nullptr;
+    return work.targets.emplace_back(std::make_shared<PartsTarget>(PartsOf(test.total(), element_bytes, test.devices)));
+  }
+
+  // Values in host memory or in parts.
+  Operand ValuesOf(const Case& test, Bytes& values, Work& work) {
+    Operand operand = OnHost(work.values, values, v1::ELEMENT_TYPE_RECORD, test.element_bytes);
+    if (!test.from_parts) return operand;
+    work.value_parts = PartsOf(operand.count, test.element_bytes, test.devices);
+    Copy(work.value_parts, operand.count, test.element_bytes, values.data(), /*to_parts=*/true);
+    operand.bytes = nullptr;
+    operand.on_device = true;
+    for (const auto& part : work.value_parts) operand.shards.push_back(part->data());
+    return operand;
+  }
+
+  Work ExpandOf(const Case& test) {
+    Work work;
+    ExpandOperation::Spec spec;
+    spec.counts = OnHost(work.counts, BytesOf(test.counts), v1::ELEMENT_TYPE_INT64, 8);
+    Bytes values = MakeBytes(spec.counts.count * test.element_bytes, 5);
+    spec.values = ValuesOf(test, values, work);
+    spec.total = test.total();
+    spec.target = TargetOf(test, test.element_bytes, work);
+    std::vector<int64_t> from;
+    for (size_t i = 0; i < test.counts.size(); ++i) {
+      from.insert(from.end(), static_cast<size_t>(test.counts[i]), static_cast<int64_t>(i));
+    }
+    work.expected = {Gather(values, test.element_bytes, from)};
+    work.whole = std::make_unique<ExpandOperation>(std::move(spec));
+    return work;
+  }
+
+  Work GatherOf(const Case& test) {
+    Work work;
+    MoveOperation::Spec spec;
+    spec.op = Operator::kGatherIntervals;
+    spec.counts = OnHost(work.counts, BytesOf(test.counts), v1::ELEMENT_TYPE_INT64, 8);
+    Random random(test.counts.size());
+    int64_t source_count = random.Below(20);
+    for (const int64_t count : test.counts) source_count = std::max(source_count, count + random.Below(20));
+    std::vector<int64_t> offsets, from;
+    for (const int64_t count : test.counts) {
+      offsets.push_back(random.Below(source_count - count + 1));
+      for (int64_t i = 0; i < count; ++i) from.push_back(offsets.back() + i);
+    }
+    Bytes source = MakeBytes(source_count * test.element_bytes, 7);
+    spec.source = ValuesOf(test, source, work);
+    spec.source_offsets = OnHost(work.offsets, BytesOf(offsets), v1::ELEMENT_TYPE_INT64, 8);
+    spec.total = spec.result_count = test.total();
+    spec.target = TargetOf(test, test.element_bytes, work);
+    work.expected = {Gather(source, test.element_bytes, from)};
+    work.whole = std::make_unique<MoveOperation>(std::move(spec));
+    return work;
+  }
+
+  Work LoadBalanceOf(const Case& test) {
+    Work work;
+    LoadBalanceOperation::Spec spec;
+    spec.counts = OnHost(work.counts, BytesOf(test.counts), v1::ELEMENT_TYPE_INT64, 8);
+    spec.total = test.total();
+    spec.objects_target = TargetOf(test, 4, work);
+    spec.ranks_target = TargetOf(test, 4, work);
+    const auto [objects, ranks] = LoadBalance(test.counts);
+    work.expected = {IndexArray(objects, 4), IndexArray(ranks, 4)};
+    work.whole = std::make_unique<LoadBalanceOperation>(std::move(spec));
+    return work;
+  }
+
+  std::vector<Bytes> Results(const Work& work, const corank::Outcome& outcome) {
+    if (work.targets.empty()) return ResultsOf(outcome);
+    std::vector<Bytes> results;
+    for (size_t i = 0; i < work.targets.size(); ++i) {
+      const ResultArray& result = outcome.results[i];
+      results.emplace_back(static_cast<size_t>(result.count * result.element_bytes));
+      Copy(work.targets[i]->parts(), result.count, result.element_bytes, results[i].data(), /*to_parts=*/false);
+    }
+    return results;
+  }
+
+  void Check(const Case& test) {
+    if (IsSkipped()) return;
+    for (const bool is_late : {false, true}) {
+      if (is_late && engine(0).info().kind != EngineKind::kCpu) continue;
+      for (const Operator op : {Operator::kExpandIntervals, Operator::kLoadBalance, Operator::kGatherIntervals}) {
+        SCOPED_TRACE(::testing::Message()
+                     << "operator " << static_cast<int>(op) << " intervals=" << test.counts.size()
+                     << " rows=" << test.total() << " devices=" << test.devices << " tile_bytes=" << test.tile_bytes
+                     << " element_bytes=" << test.element_bytes << " from_parts=" << test.from_parts
+                     << " to_parts=" << test.to_parts << " is_late=" << is_late);
+        CheckOn(test, WorkOf(op, test), is_late);
+      }
+    }
+  }
+  Work WorkOf(Operator op, const Case& test) {
+    if (op == Operator::kGatherIntervals) return GatherOf(test);
+    return op == Operator::kExpandIntervals ? ExpandOf(test) : LoadBalanceOf(test);
+  }
+
+  void CheckOn(const Case& test, Work work, bool is_late) {
+    ASSERT_TRUE(ShardedIntervals::Takes(*work.whole) || test.total() == 0);
+    ShardedIntervals sharded(std::move(work.whole), Mask(test.devices), test.tile_bytes);
+    CountedLane lane(engines_, is_late);
+    corank::Outcome outcome;
+    const absl::Status done = sharded.Execute(lane, outcome);
+    ASSERT_TRUE(done.ok()) << done;
+    EXPECT_EQ(outcome.stats.devices(), test.devices);
+    EXPECT_TRUE(Results(work, outcome) == work.expected);
+    EXPECT_EQ(lane.open_streams(), 0);
+    EXPECT_LE(lane.bytes(), sharded.device_bytes(*engines_.front()));
+    EXPECT_LE(lane.host_bytes(), sharded.host_bytes());
+  }
+};
+
+TEST_F(ShardedIntervalsOn, HaveAnyNumberOfRows) {
+  for (const int64_t rows : {0, 1, 2, 3, 7, 8, 9, 64, 1000, 4097, 20'011}) {
+    for (const int devices : {1, 2, 3, 5, 8}) {
+      for (const int64_t intervals : {int64_t{1}, rows / 7 + 1, 2 * rows + 1}) {
+        Check({SomeCounts(intervals, rows, 1 + static_cast<uint64_t>(rows)), devices, 500});
+      }
+    }
+  }
+}
+
+TEST_F(ShardedIntervalsOn, HaveTilesOfAnySize) {
+  for (const int64_t tile_bytes : {int64_t{1}, int64_t{13}, int64_t{1000}, int64_t{50'000}, kOneTile}) {
+    const int64_t rows = tile_bytes < 1000 ? 300 : 30'000;
+    for (const int devices : {1, 3}) {
+      for (const bool has_giant : {false, true}) {
+        for (const int64_t intervals : {int64_t{5}, rows / 10, 4 * rows}) {
+          Check({SomeCounts(intervals, rows, 4, has_giant), devices, tile_bytes});
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ShardedIntervalsOn, MayBeAllInOneOrInTheFirstOrInTheLast) {
+  for (const int64_t rows : {1, 7, 3001}) {
+    for (const size_t at : {0, 1, 499, 998, 999}) {
+      std::vector<int64_t> counts(1000, 0);
+      counts[at] = rows;
+      for (const int devices : {2, 8}) Check({counts, devices, 900});
+    }
+  }
+}
+
+TEST_F(ShardedIntervalsOn, TakeValuesOfAnyWidth) {
+  for (const int element_bytes : {1, 2, 3, 4, 5, 8, 12, 16, 100, 256}) {
+    Check({SomeCounts(900, 5000, 6), 3, 2000, element_bytes});
+  }
+}
+
+TEST_F(ShardedIntervalsOn, MayLieInParts) {
+  for (const int devices : {1, 2, 3, 8}) {
+    for (const int64_t intervals : {1, 2, 7, 8, 9, 1000}) {
+      for (const int element_bytes : {3, 8}) {
+        for (const auto& [from_parts, to_parts] :
+             std::vector<std::pair<bool, bool>>{{true, false}, {false, true}, {true, true}}) {
+          for (const bool has_giant : {false, true}) {
+            Check({SomeCounts(intervals, 2500, 8, has_giant), devices, 700, element_bytes, from_parts, to_parts});
+          }
+        }
+      }
+    }
+  }
+  Check({std::vector<int64_t>(100, 0), 3, 700, 4, /*from_parts=*/true, /*to_parts=*/true});
+  Check({{}, 3, 700, 4, /*from_parts=*/true, /*to_parts=*/true});
+}
+
+TEST_F(ShardedIntervalsOn, LeaveNothingInProgressWhateverFails) {
+  Case test{SomeCounts(500, 4000, 9), 3, 2000};
+  for (const Operator op : {Operator::kExpandIntervals, Operator::kGatherIntervals}) {
+    test.to_parts = op == Operator::kExpandIntervals;
+    for (int64_t calls = 0; !IsSkipped(); ++calls) {
+      Work work = WorkOf(op, test);
+      ShardedIntervals sharded(std::move(work.whole), Mask(test.devices), test.tile_bytes);
+      CountedLane lane(engines_);
+      lane.calls().left = calls;
+      corank::Outcome outcome;
+      const absl::Status done = sharded.Execute(lane, outcome);
+      ASSERT_EQ(lane.open_streams(), 0) << calls;
+      if (done.ok()) {
+        EXPECT_GT(calls, 50);
+        EXPECT_TRUE(Results(work, outcome) == work.expected);
+        break;
+      }
+      ASSERT_EQ(done, lane.calls().status) << calls;
+      EXPECT_TRUE(outcome.results.empty());
+    }
+  }
+}
+
+TEST_F(ShardedIntervalsOn, MayBeMadeAgain) {
+  Work work = GatherOf({SomeCounts(500, 4000, 9), 3});
+  ShardedIntervals sharded(std::move(work.whole), Mask(3));
+  for (int run = 0; run < 2 && !IsSkipped(); ++run) {
+    CountedLane lane(engines_);
+    corank::Outcome outcome;
+    ASSERT_TRUE(sharded.Execute(lane, outcome).ok());
+    EXPECT_TRUE(Results(work, outcome) == work.expected);
+  }
+}
+
+TEST_F(ShardedIntervalsOn, AnnounceLittleMoreMemoryThanTheyTake) {
+  if (IsSkipped() || engine(0).info().kind != EngineKind::kCpu) return;
+  for (const Operator op : {Operator::kExpandIntervals, Operator::kLoadBalance, Operator::kGatherIntervals}) {
+    Work work = WorkOf(op, {SomeCounts(20'000, 40'000, 2), 3, 100'000, 8});
+    ShardedIntervals sharded(std::move(work.whole), Mask(3), 100'000);
+    CountedLane lane(engines_);
+    corank::Outcome outcome;
+    ASSERT_TRUE(sharded.Execute(lane, outcome).ok());
+    EXPECT_GT(5 * lane.bytes(), sharded.device_bytes(*engines_.front())) << static_cast<int>(op);
+    EXPECT_GE(5 * lane.host_bytes(), sharded.host_bytes()) << static_cast<int>(op);
+  }
+}
+
+TEST_F(ShardedIntervalsOn, AreSharedWhereArraysAndResultsAreOnTheHostOrInParts) {
+  const auto takes = [](void (*change)(ExpandOperation::Spec&)) {
+    static const std::vector<int64_t> counts = {1, 2};
+    ExpandOperation::Spec spec;
+    spec.values.element_bytes = 4;
+    spec.counts.element_bytes = 8;
+    spec.values.count = spec.counts.count = 2;
+    spec.counts.bytes = spec.values.bytes = counts.data();
+    spec.total = 3;
+    change(spec);
+    return ShardedIntervals::Takes(ExpandOperation(spec));
+  };
+  EXPECT_TRUE(takes([](auto&) {}));
+  EXPECT_FALSE(takes([](auto& spec) { spec.total = 0; }));
+  EXPECT_FALSE(takes([](auto& spec) { spec.values.on_device = true; }));
+  EXPECT_FALSE(takes([](auto& spec) { spec.values.stream_input = 0; }));
+  EXPECT_FALSE(takes([](auto& spec) { spec.counts.is_pending = true; }));
+  EXPECT_TRUE(takes([](auto& spec) {
+    spec.total = 0;
+    spec.values.on_device = true;
+    spec.values.shards = {nullptr, nullptr};
+  }));
+}
+
+}  // namespace
+}  // namespace corank::testing

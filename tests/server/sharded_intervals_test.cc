@@ -1,0 +1,246 @@
+// Intervals on several devices. The devices are CPU engines that tests hold and lose, so that nothing depends on speed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/server/sharded_kept_fixture.h"
+#include "tests/support/oracles.h"
+
+namespace corank::testing {
+namespace {
+
+std::vector<int64_t> Counts(int64_t count) {
+  std::vector<int64_t> counts(static_cast<size_t>(count));
+  for (size_t i = 0; i < counts.size(); ++i) counts[i] = static_cast<int64_t>(i * 7919 % 5);
+  return counts;
+}
+
+std::vector<int32_t> Repeated(const std::vector<int32_t>& values, const std::vector<int64_t>& counts) {
+  std::vector<int32_t> repeated;
+  for (size_t i = 0; i < counts.size(); ++i) repeated.insert(repeated.end(), static_cast<size_t>(counts[i]), values[i]);
+  return repeated;
+}
+
+template <typename Response>
+struct Answer {
+  grpc::Status status;
+  Response response;
+  int devices() const { return status.ok() ? response.stats().devices() : -1; }
+};
+
+class ShardedIntervalsTest : public ShardedKeptTest {
+ protected:
+  Answer<v1::ExpandIntervalsResponse> Expand(const v1::ExpandIntervalsRequest& request) {
+    Answer<v1::ExpandIntervalsResponse> answer;
+    grpc::ClientContext context;
+    answer.status = running_->stub().ExpandIntervals(&context, request, &answer.response);
+    return answer;
+  }
+  Answer<v1::LoadBalanceResponse> Balance(const v1::LoadBalanceRequest& request) {
+    Answer<v1::LoadBalanceResponse> answer;
+    grpc::ClientContext context;
+    answer.status = running_->stub().LoadBalance(&context, request, &answer.response);
+    return answer;
+  }
+  Answer<v1::GatherIntervalsResponse> Gathered(const v1::GatherIntervalsRequest& request) {
+    Answer<v1::GatherIntervalsResponse> answer;
+    grpc::ClientContext context;
+    answer.status = running_->stub().GatherIntervals(&context, request, &answer.response);
+    return answer;
+  }
+  static v1::ExpandIntervalsRequest RequestOf(const std::vector<int32_t>& values, const std::vector<int64_t>& counts) {
+    v1::ExpandIntervalsRequest request;
+    *request.mutable_values() = Int32s(values);
+    *request.mutable_counts() = Int64s(counts);
+    return request;
+  }
+};
+
+class IntervalsOn : public ShardedIntervalsTest, public ::testing::WithParamInterface<int> {};
+
+TEST_P(IntervalsOn, AreExpandedAsAWhole) {
+  Start(GetParam());
+  for (const int64_t intervals : {1500, 4000, 10'001}) {
+    const v1::ExpandIntervalsRequest request = RequestOf(Keys(intervals), Counts(intervals));
+    Answer<v1::ExpandIntervalsResponse> answer;
+    EXPECT_TRUE(Eventually([&] {
+      answer = Expand(request);
+      return answer.devices() == GetParam();
+    })) << answer.status.error_message();
+    EXPECT_TRUE(Elements<int32_t>(answer.response.values()) == Repeated(Keys(intervals), Counts(intervals)));
+  }
+  EXPECT_GE(Shared("expand_intervals"), 3);
+}
+
+TEST_P(IntervalsOn, FindTheObjectsOfAllItems) {
+  Start(GetParam());
+  v1::LoadBalanceRequest request;
+  *request.mutable_counts() = Int64s(Counts(5000));
+  Answer<v1::LoadBalanceResponse> answer;
+  EXPECT_TRUE(Eventually([&] {
+    answer = Balance(request);
+    return answer.devices() == GetParam();
+  })) << answer.status.error_message();
+  const auto [objects, ranks] = LoadBalance(Counts(5000));
+  const std::vector<uint32_t> found = Elements<uint32_t>(answer.response.objects());
+  const std::vector<uint32_t> found_ranks = Elements<uint32_t>(answer.response.ranks());
+  EXPECT_TRUE(std::equal(found.begin(), found.end(), objects.begin(), objects.end()));
+  EXPECT_TRUE(std::equal(found_ranks.begin(), found_ranks.end(), ranks.begin(), ranks.end()));
+  EXPECT_GE(Shared("load_balance"), 1);
+}
+
+TEST_P(IntervalsOn, MayBeKeptInParts) {
+  Start(GetParam(), 0, kPlenty);
+  for (const int64_t intervals : {0, 1, 2, 3, 3001}) {
+    const std::vector<int32_t> values = Keys(intervals), expected = Repeated(values, Counts(intervals));
+    ASSERT_TRUE(Store("values", values).ok());
+    v1::ExpandIntervalsRequest request = RequestOf({}, Counts(intervals));
+    *request.mutable_values() = Kept("values");
+    Answer<v1::ExpandIntervalsResponse> answer = Expand(request);
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    EXPECT_EQ(answer.devices(), GetParam());
+    EXPECT_TRUE(Elements<int32_t>(answer.response.values()) == expected) << intervals;
+    *request.mutable_destination() = KeptAs("rows", /*sharded=*/true);
+    answer = Expand(request);
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    EXPECT_TRUE(answer.response.values().stored().sharded());
+    EXPECT_TRUE(Fetched("rows") == expected) << intervals;
+    *request.mutable_values() = Int32s(values);
+    answer = Expand(request);
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    EXPECT_TRUE(Fetched("rows") == expected) << intervals;
+    v1::LoadBalanceRequest balance;
+    *balance.mutable_counts() = Int64s(Counts(intervals));
+    *balance.mutable_objects_destination() = KeptAs("objects", /*sharded=*/true);
+    const Answer<v1::LoadBalanceResponse> found = Balance(balance);
+    ASSERT_TRUE(found.status.ok()) << found.status.error_message();
+    const std::vector<uint32_t> objects = Fetched<uint32_t>("objects");
+    const std::vector<int64_t> expected_objects = LoadBalance(Counts(intervals)).first;
+    EXPECT_TRUE(std::equal(objects.begin(), objects.end(), expected_objects.begin(), expected_objects.end()));
+  }
+}
+
+TEST_P(IntervalsOn, AreGatheredFromAllParts) {
+  Start(GetParam(), 0, kPlenty);
+  const std::vector<int32_t> source = Keys(5000);
+  const std::vector<int64_t> offsets = {0, 4999, 1000, 5000, 0, 2500, 1}, counts = {5000, 1, 0, 0, 3, 2500, 4998};
+  std::vector<int32_t> expected;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    expected.insert(expected.end(), source.begin() + offsets[i], source.begin() + offsets[i] + counts[i]);
+  }
+  v1::GatherIntervalsRequest request;
+  *request.mutable_source() = Int32s(source);
+  *request.mutable_source_offsets() = Int64s(offsets);
+  *request.mutable_counts() = Int64s(counts);
+  Answer<v1::GatherIntervalsResponse> answer;
+  EXPECT_TRUE(Eventually([&] {
+    answer = Gathered(request);
+    return answer.devices() == GetParam();
+  })) << answer.status.error_message();
+  EXPECT_TRUE(Elements<int32_t>(answer.response.result()) == expected);
+  ASSERT_TRUE(Store("source", source).ok());
+  *request.mutable_source() = Kept("source");
+  answer = Gathered(request);
+  EXPECT_EQ(answer.devices(), GetParam()) << answer.status.error_message();
+  EXPECT_TRUE(Elements<int32_t>(answer.response.result()) == expected);
+  *request.mutable_destination() = KeptAs("rows", /*sharded=*/true);
+  EXPECT_EQ(Gathered(request).devices(), GetParam());
+  EXPECT_TRUE(Fetched("rows") == expected);
+  // Short intervals pay only where they must.
+  *request.mutable_source_offsets() = Int64s(std::vector<int64_t>(5000, 7));
+  *request.mutable_counts() = Int64s(std::vector<int64_t>(5000, 1));
+  EXPECT_EQ(Gathered(request).devices(), GetParam());
+  EXPECT_TRUE(Fetched("rows") == std::vector<int32_t>(5000, source[7]));
+  request.clear_destination();
+  *request.mutable_source() = Int32s(source);
+  EXPECT_EQ(Gathered(request).devices(), 1);
+  EXPECT_GE(Shared("gather_intervals"), 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(OnSeveralDevices, IntervalsOn, ::testing::Values(2, 3, 8));
+
+TEST_F(ShardedIntervalsTest, AnswerWithMoreThanADeviceHolds) {
+  Start();
+  const std::vector<int32_t> values = Keys(14'000);
+  ASSERT_TRUE(Store("values", values).ok());
+  v1::ExpandIntervalsRequest request = RequestOf({}, std::vector<int64_t>(14'000, 1));
+  *request.mutable_values() = Kept("values");
+  *request.mutable_destination() = KeptAs("rows", /*sharded=*/true);
+  ASSERT_TRUE(Expand(request).status.ok());
+  EXPECT_TRUE(Fetched("rows") == values);
+}
+
+TEST_F(ShardedIntervalsTest, TakeOneDeviceWhereOthersCannotHelp) {
+  Start();
+  SharedObject object(1 << 20);
+  ASSERT_TRUE(memory_->Register(object).ok());
+  EXPECT_EQ(Expand(RequestOf(Keys(10), Counts(10))).devices(), 1) << "too small";
+  EXPECT_EQ(Expand(RequestOf(Keys(5000), std::vector<int64_t>(5000, 0))).devices(), 1) << "of no rows";
+  v1::ExpandIntervalsRequest request = RequestOf({}, Counts(5000));
+  const std::vector<int32_t> values = Keys(5000), expected = Repeated(values, Counts(5000));
+  std::copy(values.begin(), values.end(), object.As<int32_t>());
+  *request.mutable_values() = InRegion(v1::ELEMENT_TYPE_INT32, 5000, 0);
+  *request.mutable_destination() = ToRegion(4 * 1000);
+  const Answer<v1::ExpandIntervalsResponse> answer = Expand(request);
+  EXPECT_EQ(answer.devices(), 1) << "its result lies where the values are";
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), object.As<int32_t>(4 * 1000)));
+  ASSERT_TRUE(Store("whole", values, /*sharded=*/false).ok());
+  *request.mutable_values() = Kept("whole");
+  EXPECT_EQ(Expand(request).devices(), 1) << "its values are on one";
+  EXPECT_EQ(Shared("expand_intervals"), 0);
+  *request.mutable_destination() = KeptAs("rows", /*sharded=*/true);
+  ExpectRefused(Expand(request).status, "destination.stored.sharded");
+}
+
+TEST_F(ShardedIntervalsTest, LieInSharedMemory) {
+  Start(3);
+  SharedObject object(1 << 20);
+  ASSERT_TRUE(memory_->Register(object).ok());
+  const std::vector<int32_t> values = Keys(5000), expected = Repeated(values, Counts(5000));
+  std::copy(values.begin(), values.end(), object.As<int32_t>());
+  const std::vector<int64_t> counts = Counts(5000);
+  std::copy(counts.begin(), counts.end(), object.As<int64_t>(20'000));
+  v1::ExpandIntervalsRequest request;
+  *request.mutable_values() = InRegion(v1::ELEMENT_TYPE_INT32, 5000, 0);
+  *request.mutable_counts() = InRegion(v1::ELEMENT_TYPE_INT64, 5000, 20'000);
+  *request.mutable_destination() = ToRegion(100'000);
+  EXPECT_TRUE(Eventually([&] { return Expand(request).devices() == 3; }));
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), object.As<int32_t>(100'000)));
+}
+
+TEST_F(ShardedIntervalsTest, AreOffWhereRequestsMayTakeOneDevice) {
+  Start(2, /*devices_per_request=*/1);
+  EXPECT_EQ(Expand(RequestOf(Keys(5000), Counts(5000))).devices(), 1);
+  EXPECT_EQ(Shared("expand_intervals"), 0);
+}
+
+TEST_F(ShardedIntervalsTest, TryAgainWhenMemoryRunsShort) {
+  Start(3);
+  const std::vector<int32_t> expected = Repeated(Keys(3000), Counts(3000));
+  RunShortInEachCall(
+      3, [&] { return Expand(RequestOf(Keys(3000), Counts(3000))); },
+      [&](const Answer<v1::ExpandIntervalsResponse>& answer) {
+        ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+        EXPECT_TRUE(Elements<int32_t>(answer.response.values()) == expected);
+      });
+}
+
+TEST_F(ShardedIntervalsTest, FailWithADeviceThatIsLostAndTheOthersServeOn) {
+  Start();
+  const v1::ExpandIntervalsRequest request = RequestOf(Keys(5000), Counts(5000));
+  EXPECT_TRUE(Eventually([&] { return Expand(request).devices() == 3; }));
+  LoseADeviceOf([&] { return Expand(request); });
+  const std::vector<int32_t> expected = Repeated(Keys(5000), Counts(5000));
+  for (int i = 0; i < 5; ++i) {
+    const Answer<v1::ExpandIntervalsResponse> answer = Expand(request);
+    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+    EXPECT_TRUE(Elements<int32_t>(answer.response.values()) == expected);
+  }
+  EXPECT_FALSE(running_->server().device_lost());
+}
+
+}  // namespace
+}  // namespace corank::testing
