@@ -52,11 +52,16 @@ class RowCode {
 
   /// The unsigned order of codes is the order of streams up to next_byte().
   CORANK_HOST_DEVICE uint64_t Make(const RowOrder& order, int64_t row) const {
+    return Make([&](int i) { return order.Word(row, first_byte_ + 8 * i); });
+  }
+  /// The same for the row whose stream has the word word_at(i) at byte 8 i after those that all streams begin with.
+  template <typename WordAt>
+  CORANK_HOST_DEVICE uint64_t Make(const WordAt& word_at) const {
     uint64_t code = 0;
     int left = 64;
     for (int i = 0; i < words_ && left > 0; ++i) {
       const Piece& piece = pieces_[i];
-      const uint64_t bits = piece.Take(order.Word(row, first_byte_ + 8 * i));
+      const uint64_t bits = piece.Take(word_at(i));
       if (piece.bits == 0) continue;
       code |= piece.bits <= left ? bits << (left - piece.bits) : bits >> (piece.bits - left);
       left = piece.bits <= left ? left - piece.bits : 0;

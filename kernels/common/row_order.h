@@ -150,6 +150,15 @@ class RowOrder {
     return tag > 0 && tag < kTailsBefore + 8;
   }
 
+  /// Where the row's string ends in its stream, or kEndless if it ends with a zero byte. Rows are equal if their
+  /// streams are, up to the last of these ends, unless that is kEndless. Requires ends_in_strings().
+  int64_t StringEnd(int64_t row) const {
+    const Column& column = columns_[column_count_ - 1];
+    const int64_t bytes = column.IsNull(row) ? 0 : column.StringBytes(row);
+    if (bytes > 0 && column.data[column.offsets[row + 1] - 1] == 0) return kEndless;
+    return bytes_before_strings_ + bytes;
+  }
+
   /// Less than, equal to, or greater than 0: row a comes before, with, or after row b. Their streams are equal in the
   /// first `equal_bytes` bytes.
   CORANK_HOST_DEVICE int Compare(int64_t a, int64_t b, int64_t equal_bytes) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -20,7 +21,8 @@ namespace {
 
 constexpr int64_t kRowGrain = int64_t{1} << 13;
 constexpr int64_t kLongRun = int64_t{1} << 15;  // long enough for all threads
-constexpr int32_t kMostMergedRuns = 8;          // a sort of more is faster than a pass for each doubling
+constexpr int64_t kSampledRows = 4096;
+constexpr int32_t kMostMergedRuns = 8;  // a sort of more is faster than a pass for each doubling
 
 struct Buffers {
   Item128* items;
@@ -38,55 +40,116 @@ Buffers TakeBuffers(const ColumnSortArgs& args, Workspace& workspace) {
   return buffers;
 }
 
-// Calls fn(row, &least) for all rows. Each thread has its own `least`, which starts at `start`. Returns the least of
-// them.
-template <typename T, typename Fn>
-T LeastOfRows(int64_t count, T start, Parallel& parallel, const Fn& fn) {
-  std::atomic<T> least_of_all{start};
-  parallel.ForRange(count, kRowGrain, [&](int64_t begin, int64_t end) {
-    T least = least_of_all.load(std::memory_order_relaxed);
-    for (int64_t row = begin; row < end; ++row) fn(row, &least);
-    T known = least_of_all.load(std::memory_order_relaxed);
-    while (least < known && !least_of_all.compare_exchange_weak(known, least)) {
-    }
-  });
-  return least_of_all.load();
-}
-
 // The least rank of each column of integers.
 void FindBases(const RowOrder& order, int64_t count, uint64_t* bases, Parallel& parallel) {
   for (int i = 0; i < order.column_count(); ++i) {
     if (!order.HasBase(i)) continue;
-    bases[i] = LeastOfRows(count, ~uint64_t{0}, parallel,
-                           [&](int64_t row, uint64_t* least) { *least = std::min(*least, order.Rank(i, row)); });
+    std::atomic<uint64_t> base{~uint64_t{0}};
+    parallel.ForRange(count, kRowGrain, [&](int64_t begin, int64_t end) {
+      uint64_t least = base;
+      for (int64_t row = begin; row < end; ++row) least = std::min(least, order.Rank(i, row));
+      uint64_t known = base;
+      while (least < known && !base.compare_exchange_weak(known, least)) {
+      }
+    });
+    bases[i] = base;
   }
 }
 
-RowSurvey Survey(const RowOrder& order, int64_t count, Parallel& parallel) {
-  RowSurvey survey;
-  survey.common_bytes = static_cast<uint32_t>(LeastOfRows(
-      count, std::min(RowSurvey::kMaxCommonBytes, order.stream_bytes()), parallel, [&](int64_t row, int64_t* common) {
-        for (int64_t first = 0; first < *common; first += 8) {
-          const uint64_t difference = order.Word(row, first) ^ order.Word(0, first);
-          if (difference != 0) *common = std::min<int64_t>(*common, first + __builtin_clzll(difference) / 8);
-        }
-      }));
-  std::atomic<uint64_t> differing_of_all[RowSurvey::kWords] = {};
-  parallel.ForRange(count, kRowGrain, [&](int64_t begin, int64_t end) {
-    uint64_t differing[RowSurvey::kWords] = {};
-    for (int64_t row = begin; row < end; ++row) {
-      int bits = 0;
-      for (int i = 0; i < RowSurvey::kWords && bits < 64; ++i) {
-        const int64_t first = survey.common_bytes + 8 * i;
-        if (first >= order.stream_bytes()) break;
-        differing[i] |= order.Word(row, first) ^ order.Word(0, first);
-        bits += __builtin_popcountll(differing[i]);
-      }
+// What codes are made by.
+struct Findings {
+  RowSurvey survey;      // common_bytes are whole words
+  int64_t stream_bytes;  // up to where streams of different rows differ
+
+  bool operator==(const Findings& other) const {
+    return survey.common_bytes == other.survey.common_bytes && stream_bytes == other.stream_bytes &&
+           std::equal(survey.differing, survey.differing + RowSurvey::kWords, other.survey.differing);
+  }
+};
+
+// The words of streams that codes may take, from the beginning on.
+constexpr int kMostCommonWords = RowSurvey::kMaxCommonBytes / 8, kMostWords = kMostCommonWords + RowSurvey::kWords;
+
+// By the bits that differ in each word of the streams.
+template <typename DifferingAt>
+Findings Survey(int64_t stream_bytes, const DifferingAt& differing_at) {
+  Findings found{{}, stream_bytes};
+  int common = 0, bits = 0;
+  for (int i = 0; i - common < RowSurvey::kWords && 8 * int64_t{i} < stream_bytes && bits < 64; ++i) {
+    const uint64_t differing = differing_at(i);
+    if (differing == 0 && bits == 0 && i < kMostCommonWords) {
+      ++common;
+      continue;
     }
-    for (int i = 0; i < RowSurvey::kWords; ++i) differing_of_all[i].fetch_or(differing[i]);
+    found.survey.differing[i - common] = differing;
+    bits += __builtin_popcountll(differing);
+  }
+  found.survey.common_bytes = static_cast<uint32_t>(8 * common);
+  return found;
+}
+
+Findings SurveySample(const RowOrder& order, int64_t count) {
+  const int64_t step = std::max<int64_t>(1, count / kSampledRows);
+  int64_t end = order.ends_in_strings() ? 0 : order.stream_bytes();
+  for (int64_t row = 0; row < count && end < order.stream_bytes(); row += step) {
+    end = std::max(end, order.StringEnd(row));
+  }
+  return Survey(end, [&](int i) {
+    const uint64_t first = order.Word(0, 8 * i);
+    uint64_t differing = 0;
+    for (int64_t row = step; row < count; row += step) differing |= order.Word(row, 8 * i) ^ first;
+    return differing;
   });
-  for (int i = 0; i < RowSurvey::kWords; ++i) survey.differing[i] = differing_of_all[i];
-  return survey;
+}
+
+// Makes the item of each row: its code above its number. Returns what holds for all rows, as far as it read them. If
+// that is something else than `guess`, the items are of no use.
+Findings MakeItems(const RowOrder& order, int64_t count, const Findings& guess, Item128* items, Parallel& parallel) {
+  const RowCode code(guess.survey, guess.stream_bytes);
+  const int common = static_cast<int>(guess.survey.common_bytes / 8);
+  uint64_t first_row[kMostWords];
+  for (int i = 0; i < common + RowSurvey::kWords; ++i) first_row[i] = order.Word(0, 8 * i);
+  std::atomic<uint64_t> differing_of_all[kMostWords] = {};
+  std::atomic<int64_t> end_of_all{order.ends_in_strings() ? 0 : order.stream_bytes()};
+  parallel.ForRange(count, kRowGrain, [&](int64_t begin, int64_t end) {
+    uint64_t differing[kMostWords] = {};
+    int64_t last_end = end_of_all;
+    for (int64_t row = begin; row < end; ++row) {
+      const auto word_at = [&](int i) {
+        const uint64_t word = order.Word(row, 8 * i);
+        differing[i] |= word ^ first_row[i];
+        return word;
+      };
+      for (int i = 0; i < common; ++i) word_at(i);
+      items[row].lo = static_cast<uint64_t>(row);
+      items[row].hi = code.Make([&](int i) { return word_at(common + i); });
+      if (last_end < order.stream_bytes()) last_end = std::max(last_end, order.StringEnd(row));
+    }
+    for (int i = 0; i < common + RowSurvey::kWords; ++i) differing_of_all[i].fetch_or(differing[i]);
+    int64_t known = end_of_all;
+    while (known < last_end && !end_of_all.compare_exchange_weak(known, last_end)) {
+    }
+  });
+  return Survey(end_of_all, [&](int i) { return differing_of_all[i].load(); });
+}
+
+// The same by the findings of a sample, which are most often those of all rows. Returns how many of their first bytes
+// rows of equal code have in common: all, order.stream_bytes(), if they are equal.
+int64_t MakeItems(const RowOrder& order, int64_t count, Item128* items, Parallel& parallel) {
+  Findings guess = SurveySample(order, count);
+  for (;;) {
+    const Findings found = MakeItems(order, count, guess, items, parallel);
+    if (found == guess) break;
+    guess = found;
+  }
+  const int64_t next_byte = RowCode(guess.survey, guess.stream_bytes).next_byte();
+  return next_byte < guess.stream_bytes ? next_byte : order.stream_bytes();
+}
+
+// Sorts items that may be in order already, because many rows are often equal.
+template <typename Before>
+void SortUnlessSorted(Item128* begin, Item128* end, const Before& before) {
+  if (!std::is_sorted(begin, end, before)) std::sort(begin, end, before);
 }
 
 // Merges sorted runs in pairs, until there is one. Run r is from[ends[r], ends[r + 1]). Returns the place of the
@@ -127,7 +190,7 @@ void SortByAll(Item128* items, Item128* temp, int64_t count, const Before& befor
   const int64_t pieces = PieceCount(count, kLongRun / 4, parallel.threads());
   const int64_t width = (count + pieces - 1) / pieces;
   parallel.ForPieces(pieces, [&](int64_t piece) {
-    std::sort(items + std::min(piece * width, count), items + std::min((piece + 1) * width, count), before);
+    SortUnlessSorted(items + std::min(piece * width, count), items + std::min((piece + 1) * width, count), before);
   });
   std::vector<int64_t> ends;
   for (int64_t piece = 0; piece <= pieces; ++piece) ends.push_back(std::min(piece * width, count));
@@ -173,7 +236,7 @@ void SortRuns(const RowOrder& order, int64_t equal_bytes, Item128* items, Item12
       if (end - begin >= kLongRun) {
         long_runs[static_cast<size_t>(begin / kLongRun)] = begin;  // no other long run can begin in this section
       } else if (end - begin > 1) {
-        std::sort(items + begin, items + end, before);
+        SortUnlessSorted(items + begin, items + end, before);
       }
       begin = end;
     }
@@ -324,21 +387,15 @@ void SortColumns(const ColumnSortArgs& args, void* workspace_bytes, Parallel& pa
   RowOrder order = OrderOf(args, buffers.segments);
   FindBases(order, args.count, bases, parallel);
   order.set_bases(bases);
-  const RowCode code(Survey(order, args.count, parallel), order.stream_bytes());
-  parallel.ForRange(args.count, kRowGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      buffers.items[row].lo = static_cast<uint64_t>(row);
-      buffers.items[row].hi = code.Make(order, row);
-    }
-  });
-  if (args.run_count > 0 && FindUnsorted(args, order, code.next_byte(), buffers.items, parallel, report)) return;
+  const int64_t equal_bytes = MakeItems(order, args.count, buffers.items, parallel);
+  if (args.run_count > 0 && FindUnsorted(args, order, equal_bytes, buffers.items, parallel, report)) return;
   Item128* sorted = nullptr;
   if (merges) {
-    sorted = MergeRows(args, order, code.next_byte(), buffers, parallel);
+    sorted = MergeRows(args, order, equal_bytes, buffers, parallel);
   } else {
     sorted = SortItems(buffers.items, buffers.temp, args.count, report->sort_algorithm, parallel);
-    if (code.next_byte() < order.stream_bytes()) {
-      SortRuns(order, code.next_byte(), sorted, sorted == buffers.items ? buffers.temp : buffers.items, args.count,
+    if (equal_bytes < order.stream_bytes()) {
+      SortRuns(order, equal_bytes, sorted, sorted == buffers.items ? buffers.temp : buffers.items, args.count,
                parallel);
     }
   }
@@ -351,7 +408,7 @@ void SortColumns(const ColumnSortArgs& args, void* workspace_bytes, Parallel& pa
   GatherOutputs(args, sorted, report->results, parallel);
   if (args.ranks_out != nullptr) {
     Item128* const spare = sorted == buffers.items ? buffers.temp : buffers.items;
-    WriteRanks(args, order, code.next_byte(), sorted, reinterpret_cast<uint8_t*>(spare), parallel);
+    WriteRanks(args, order, equal_bytes, sorted, reinterpret_cast<uint8_t*>(spare), parallel);
   }
 }
 

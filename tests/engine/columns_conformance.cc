@@ -118,6 +118,33 @@ TEST_F(SortColumns, KeepsEqualRowsInInputOrder) {
   }
 }
 
+// An engine may judge rows by a sample of them, such as every ninth. A few rows are not as the others.
+TEST_F(SortColumns, OrdersFewRowsThatAreNotAsTheOthers) {
+  constexpr int64_t kRows = 40000;
+  const auto is_other = [](int64_t row) { return row == 1009 || row == 20011 || row == 39989; };  // primes
+  const std::string prefix = "sixteen bytes or";
+  for (const std::string& other :
+       {std::string(), prefix + "aaa", prefix + std::string(3, '\0'), prefix + std::string(200, 'b'), "s" + prefix,
+        std::string("\xFF") + prefix, prefix.substr(0, 9) + "B" + prefix.substr(10) + "aa"}) {
+    std::vector<std::string> strings;
+    for (int64_t row = 0; row < kRows; ++row) {
+      strings.push_back(is_other(row) ? other : prefix + (row % 7 < 3 ? "aa" : "ab"));
+    }
+    Check({StringColumn(kBothOrders[other.size() % 2], strings)});
+    Check({NumberColumn(KeyType::kUint8, kDescending, MakeKeys(KeyType::kUint8, Distribution::kAllEqual, kRows, 1)),
+           StringColumn(kBothOrders[other.size() / 2 % 2], strings)});
+  }
+  for (const uint64_t other : {uint64_t{1} << 63, uint64_t{1} << 40, uint64_t{0}}) {
+    Bytes numbers;
+    for (int64_t row = 0; row < kRows; ++row) {
+      const uint64_t number = is_other(row) ? other : 1000 + row % 5;
+      for (int byte = 0; byte < 8; ++byte) numbers.push_back(static_cast<uint8_t>(number >> (8 * byte)));
+    }
+    Check({NumberColumn(KeyType::kUint64, kAscending, numbers), BytesColumn(3, kAscending, FewBytes(kRows, 3, 0, 2, 1)),
+           NumberColumn(KeyType::kFloat64, kDescending, numbers)});
+  }
+}
+
 TEST_F(SortColumns, MovesOneLongStringAndManyShortOnes) {
   std::vector<std::string> strings = FewStrings(3000, 4, "", 8);
   strings[1500] = std::string(300000, '\1') + "end";
