@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "server/base/status_macros.h"
+#include "server/model/parts.h"
 
 namespace corank {
 
@@ -27,6 +28,19 @@ absl::StatusOr<const void*> Upload(EngineStream& stream, const Operand& operand)
   CORANK_ASSIGN_OR_RETURN(void* const aligned, stream.AllocateHost(bytes));
   std::memcpy(aligned, operand.bytes, static_cast<size_t>(bytes));
   return stream.Upload(aligned, bytes);
+}
+
+absl::Status CopyElements(EngineStream& stream, const Operand& operand, int64_t first, int64_t count, void* d_to) {
+  const int64_t element_bytes = operand.element_bytes;
+  if (!IsSharded(operand)) {
+    const auto* const h_from = static_cast<const char*>(operand.bytes) + first * element_bytes;
+    return stream.CopyToDevice(d_to, h_from, count * element_bytes);
+  }
+  const auto copy = [&](size_t part, int64_t from, int64_t elements, int64_t before) {
+    const auto* const d_from = static_cast<const char*>(operand.shards[part]) + from * element_bytes;
+    return stream.Copy(static_cast<char*>(d_to) + before * element_bytes, d_from, elements * element_bytes);
+  };
+  return ForEachPart(operand.count, static_cast<int64_t>(operand.shards.size()), first, count, copy);
 }
 
 }  // namespace corank

@@ -53,6 +53,10 @@ inline bool AnySpilled(const std::vector<Operand>& operands) {
 /// the natural alignment of the element; others go through an aligned copy in the stream's host memory.
 absl::StatusOr<const void*> Upload(EngineStream& stream, const Operand& operand);
 
+/// Enqueues copies of elements [first, first + count) of an array, which lies in host memory or in parts, to memory of
+/// the stream's device.
+absl::Status CopyElements(EngineStream& stream, const Operand& operand, int64_t first, int64_t count, void* d_to);
+
 }  // namespace corank
 
 #endif  // CORANK_SERVER_MODEL_OPERAND_H_

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "server/base/status_macros.h"
-#include "server/model/parts.h"
 #include "server/run/device_ops/sharded_intervals.h"
 
 namespace corank {
@@ -26,27 +25,9 @@ absl::Status SetNumber(EngineStream& stream, int64_t* d_number, int64_t number) 
   return stream.Iota(d_number, kNumberBytes, number, 1);
 }
 
-// Enqueues copies of elements of an array in host memory or of a sharded one.
 absl::StatusOr<void*> CopySlice(EngineStream& stream, const Operand& operand, int64_t first, int64_t count) {
-  const int64_t element_bytes = operand.element_bytes;
-  CORANK_ASSIGN_OR_RETURN(void* const copy, stream.AllocateDevice(count * element_bytes));
-  auto* to = static_cast<char*>(copy);
-  if (!IsSharded(operand)) {
-    const auto* const from = static_cast<const char*>(operand.bytes) + first * element_bytes;
-    CORANK_RETURN_IF_ERROR(stream.CopyToDevice(to, from, count * element_bytes));
-    return copy;
-  }
-  const auto parts = static_cast<int64_t>(operand.shards.size());
-  for (int64_t part = 0; part < parts; ++part) {
-    const int64_t part_begin = PartBegin(operand.count, parts, part),
-                  part_end = PartBegin(operand.count, parts, part + 1);
-    const int64_t begin = std::max(first, part_begin), end = std::min(first + count, part_end);
-    if (begin >= end) continue;
-    const auto* const from = static_cast<const char*>(operand.shards[static_cast<size_t>(part)]);
-    const int64_t bytes = (end - begin) * element_bytes;
-    CORANK_RETURN_IF_ERROR(stream.Copy(to, from + (begin - part_begin) * element_bytes, bytes));
-    to += bytes;
-  }
+  CORANK_ASSIGN_OR_RETURN(void* const copy, stream.AllocateDevice(count * operand.element_bytes));
+  CORANK_RETURN_IF_ERROR(CopyElements(stream, operand, first, count, copy));
   return copy;
 }
 

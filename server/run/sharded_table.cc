@@ -100,7 +100,7 @@ absl::Status ShardedTable::FinishAll(absl::Status status) {
   return status;
 }
 
-absl::Status ShardedTable::CopyIn(Part& part, const std::vector<const char*>& inputs) {
+absl::Status ShardedTable::CopyIn(Part& part, const std::vector<const Operand*>& inputs) {
   CORANK_ASSIGN_OR_RETURN(part.stream, Begin(part, kPartStream));
   const TableSize size{part.rows}, before{part.first};
   CORANK_ASSIGN_OR_RETURN(void* const unsorted, part.stream->AllocateDevice(shape_.BlockBytes(size)));
@@ -110,7 +110,7 @@ absl::Status ShardedTable::CopyIn(Part& part, const std::vector<const char*>& in
   for (size_t i = 0; i < shape_.inputs(); ++i) {
     const TableShape::Array& array = shape_.arrays()[i];
     CORANK_RETURN_IF_ERROR(
-        part.stream->CopyToDevice(part.unsorted[i], inputs[i] + array.Bytes(before), array.Bytes(size)));
+        CopyElements(*part.stream, *inputs[i], array.Elements(before), array.Elements(size), part.unsorted[i]));
   }
   return part.stream->EndCopyIn();
 }
@@ -123,7 +123,7 @@ absl::Status ShardedTable::Sort(Part& part) {
   return shape_.Sort(*part.stream, part.unsorted, part.sorted, {part.rows}, part.kept, &part.report);
 }
 
-absl::Status ShardedTable::SortParts(const std::vector<const char*>& inputs) {
+absl::Status ShardedTable::SortParts(const std::vector<const Operand*>& inputs) {
   // A sort may wait for the copies before it, so all copies come first.
   absl::Status status;
   for (Part& part : parts_) {
@@ -154,7 +154,7 @@ absl::Status ShardedTable::CopyRanges() {
   return absl::OkStatus();
 }
 
-absl::Status ShardedTable::MergeParts(const std::vector<char*>& places) {
+absl::Status ShardedTable::MergeParts(const std::vector<Place>& places) {
   CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
   CORANK_RETURN_IF_ERROR(FinishAll(CopyRanges()));
   lane_->set_next_stage(Stage::kCopyOut);
@@ -176,7 +176,7 @@ absl::Status ShardedTable::MergeParts(const std::vector<char*>& places) {
   return merged_;
 }
 
-absl::Status ShardedTable::MergeTile(const Tile& tile, EngineStreamRing& turns, const std::vector<char*>& places) {
+absl::Status ShardedTable::MergeTile(const Tile& tile, EngineStreamRing& turns, const std::vector<Place>& places) {
   const int64_t whole = shape_.WholeRows(1);
   const std::vector<int64_t>&begin = cuts_->At(tile.cut), &end = cuts_->At(tile.cut + 1);
   std::vector<int64_t> first(parts_.size()), offsets = {0};
@@ -204,7 +204,7 @@ absl::Status ShardedTable::MergeTile(const Tile& tile, EngineStreamRing& turns, 
       CORANK_RETURN_IF_ERROR(
           stream->Copy(from[a] + array.Bytes({offsets[i]}), parts_[i].sorted[a] + array.Bytes({first[i]}), bytes));
     }
-    if (places[a] == nullptr) to[a] = nullptr;
+    if (!places[a].is_wanted()) to[a] = nullptr;
   }
   CORANK_RETURN_IF_ERROR(stream->EndCopyIn());
   CORANK_RETURN_IF_ERROR(shape_.Sort(*stream, from, to, size, merged.rows, report.get(), offsets));
@@ -212,10 +212,23 @@ absl::Status ShardedTable::MergeTile(const Tile& tile, EngineStreamRing& turns, 
   for (size_t a = 0; a < to.size(); ++a) {
     if (to[a] == nullptr) continue;
     const TableShape::Array& array = shape_.arrays()[a];
-    CORANK_RETURN_IF_ERROR(stream->CopyToHost(places[a] + array.Bytes({tile.first}), to[a] + array.Bytes({before}),
-                                              array.Bytes({tile.count})));
+    CORANK_RETURN_IF_ERROR(Send(*stream, tile, array, to[a] + array.Bytes({before}), places[a]));
   }
   return absl::OkStatus();
+}
+
+absl::Status ShardedTable::Send(EngineStream& stream, const Tile& tile, const TableShape::Array& array,
+                                const char* d_rows, const Place& place) const {
+  const int64_t first = array.Elements({tile.first}), count = array.Elements({tile.count});
+  const int64_t element_bytes = array.element_bytes;
+  if (place.host != nullptr)
+    return stream.CopyToHost(place.host + first * element_bytes, d_rows, count * element_bytes);
+  const auto copy = [&](size_t part, int64_t to, int64_t elements, int64_t before) {
+    char* const d_to = static_cast<char*>(place.shards[part]) + to * element_bytes;
+    return stream.Copy(d_to, d_rows + before * element_bytes, elements * element_bytes);
+  };
+  return ForEachPart(array.Elements({positions_.back()}), static_cast<int64_t>(place.shards.size()), first, count,
+                     copy);
 }
 
 void ShardedTable::AddTimesTo(v1::RequestStats* stats) const {

@@ -36,6 +36,15 @@ class ShardedTable {
     int64_t tile_bytes = int64_t{32} << 20;
   };
 
+  /// Where an array of the result goes: to host memory, or in parts to the memory of all devices. Neither: it is not
+  /// wanted.
+  struct Place {
+    char* host = nullptr;
+    std::vector<void*> shards = {};
+
+    bool is_wanted() const { return host != nullptr || !shards.empty(); }
+  };
+
   /// Tables without strings. The pointees outlive this object. `lane` may be null if nothing but device_bytes
   /// and host_bytes is called.
   ShardedTable(const TableShape& shape, const Options& options, const std::vector<int>& devices, Lane* lane);
@@ -50,10 +59,10 @@ class ShardedTable {
 
   /// Call these in this order, once each. They return the errors of the streams and of Lane::CheckWanted.
 
-  /// `inputs`: the table's arrays in host memory, without indices. They may change once this has returned.
-  absl::Status SortParts(const std::vector<const char*>& inputs);
-  /// `places`: where each array of the result goes in host memory; null: it is not wanted.
-  absl::Status MergeParts(const std::vector<char*>& places);
+  /// `inputs`: the table's arrays in host memory or in parts, without indices. They may change once this has returned.
+  absl::Status SortParts(const std::vector<const Operand*>& inputs);
+  /// `places`: of each array.
+  absl::Status MergeParts(const std::vector<Place>& places);
 
   /// After MergeParts. The algorithm that sorted the first part.
   SortAlgorithm algorithm() const { return parts_.front().report.sort_algorithm; }
@@ -83,10 +92,13 @@ class ShardedTable {
   // A stream of the part's device that FinishAll waits for.
   absl::StatusOr<EngineStream*> Begin(Part& part, int number);
   absl::Status FinishAll(absl::Status status);
-  absl::Status CopyIn(Part& part, const std::vector<const char*>& inputs);
+  absl::Status CopyIn(Part& part, const std::vector<const Operand*>& inputs);
   absl::Status Sort(Part& part);
   absl::Status CopyRanges();
-  absl::Status MergeTile(const Tile& tile, EngineStreamRing& turns, const std::vector<char*>& places);
+  absl::Status MergeTile(const Tile& tile, EngineStreamRing& turns, const std::vector<Place>& places);
+  // Enqueues copies of a tile's rows of an array to their place.
+  absl::Status Send(EngineStream& stream, const Tile& tile, const TableShape::Array& array, const char* d_rows,
+                    const Place& place) const;
 
   const TableShape& shape_;
   Lane* const lane_;

@@ -2,12 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "server/model/parts.h"
 #include "server/run/device_ops/expand.h"
 #include "server/run/device_ops/load_balance.h"
 #include "server/run/device_ops/move.h"
@@ -25,21 +23,6 @@ Bytes BytesOf(const std::vector<int64_t>& numbers) {
   const auto* const bytes = reinterpret_cast<const uint8_t*>(numbers.data());
   return {bytes, bytes + numbers.size() * sizeof(int64_t)};
 }
-
-// Memory of each device for a part of a result.
-class PartsTarget final : public ResultTarget {
- public:
-  explicit PartsTarget(std::vector<std::unique_ptr<EngineMemory>> parts) : parts_(std::move(parts)) {}
-  bool is_sharded() const override { return true; }
-  absl::StatusOr<ResultBuffer> Allocate(EngineStream&, int64_t) override { return absl::InternalError("unused"); }
-  absl::StatusOr<void*> AllocateShard(size_t shard) override { return parts_[shard]->data(); }
-  absl::Status Commit(v1::Array*) override { return absl::OkStatus(); }
-
-  const std::vector<std::unique_ptr<EngineMemory>>& parts() const { return parts_; }
-
- private:
-  const std::vector<std::unique_ptr<EngineMemory>> parts_;
-};
 
 struct Case {
   std::vector<int64_t> counts;
@@ -67,8 +50,6 @@ std::vector<int64_t> SomeCounts(int64_t intervals, int64_t rows, uint64_t seed, 
 
 class ShardedIntervalsOn : public SharingDevicesTest {
  protected:
-  Engine& engine(int64_t device) { return *engines_[static_cast<size_t>(device) % engines_.size()]; }
-
   static Operand OnHost(Bytes& place, const Bytes& bytes, v1::ElementType type, int element_bytes) {
     place.assign(1, 0);  // at an odd address, as in a message
     place.insert(place.end(), bytes.begin(), bytes.end());
@@ -79,44 +60,17 @@ class ShardedIntervalsOn : public SharingDevicesTest {
     operand.bytes = place.data() + 1;
     return operand;
   }
-  std::vector<std::unique_ptr<EngineMemory>> PartsOf(int64_t count, int element_bytes, int devices) {
-    std::vector<std::unique_ptr<EngineMemory>> parts;
-    for (int64_t i = 0; i < devices; ++i) {
-      const int64_t bytes = std::max<int64_t>(1, PartCount(count, devices, i) * element_bytes);
-      parts.push_back(engine(i).AllocateDevice(bytes).value());
-    }
-    return parts;
-  }
-  void Copy(const std::vector<std::unique_ptr<EngineMemory>>& parts, int64_t count, int element_bytes, uint8_t* bytes,
-            bool to_parts) {
-    const auto devices = static_cast<int64_t>(parts.size());
-    for (int64_t i = 0; i < devices; ++i) {
-      const int64_t part_bytes = PartCount(count, devices, i) * element_bytes;
-      void* const part = parts[static_cast<size_t>(i)]->data();
-      const std::unique_ptr<EngineStream> stream = engine(i).CreateStream().value();
-      ASSERT_TRUE(stream->Begin().ok());
-      ASSERT_TRUE(
-          (to_parts ? stream->CopyToDevice(part, bytes, part_bytes) : stream->CopyToHost(bytes, part, part_bytes))
-              .ok());
-      ASSERT_TRUE(stream->EndCopyIn().ok());
-      ASSERT_TRUE(stream->EndKernels().ok());
-      ASSERT_TRUE(stream->Finish().ok());
-      bytes += part_bytes;
-    }
-  }
-
   // The operation of a test, with its arrays.
   struct Work {
     Bytes counts, values, offsets;
     std::vector<std::unique_ptr<EngineMemory>> value_parts;
-    std::vector<std::shared_ptr<PartsTarget>> targets;  // of sharded results
     std::unique_ptr<IntervalOperation> whole;
     std::vector<Bytes> expected;
   };
 
-  std::shared_ptr<PartsTarget> TargetOf(const Case& test, int element_bytes, Work& work) {
+  std::shared_ptr<PartsTarget> TargetOf(const Case& test, int element_bytes) {
     if (!test.to_parts) return nullptr;
-    return work.targets.emplace_back(std::make_shared<PartsTarget>(PartsOf(test.total(), element_bytes, test.devices)));
+    return std::make_shared<PartsTarget>(PartsOf(test.total(), element_bytes, test.devices));
   }
 
   // Values in host memory or in parts.
@@ -124,10 +78,7 @@ class ShardedIntervalsOn : public SharingDevicesTest {
     Operand operand = OnHost(work.values, values, v1::ELEMENT_TYPE_RECORD, test.element_bytes);
     if (!test.from_parts) return operand;
     work.value_parts = PartsOf(operand.count, test.element_bytes, test.devices);
-    Copy(work.value_parts, operand.count, test.element_bytes, values.data(), /*to_parts=*/true);
-    operand.bytes = nullptr;
-    operand.on_device = true;
-    for (const auto& part : work.value_parts) operand.shards.push_back(part->data());
+    InParts(work.value_parts, values, operand);
     return operand;
   }
 
@@ -138,7 +89,7 @@ class ShardedIntervalsOn : public SharingDevicesTest {
     Bytes values = MakeBytes(spec.counts.count * test.element_bytes, 5);
     spec.values = ValuesOf(test, values, work);
     spec.total = test.total();
-    spec.target = TargetOf(test, test.element_bytes, work);
+    spec.target = TargetOf(test, test.element_bytes);
     std::vector<int64_t> from;
     for (size_t i = 0; i < test.counts.size(); ++i) {
       from.insert(from.end(), static_cast<size_t>(test.counts[i]), static_cast<int64_t>(i));
@@ -165,7 +116,7 @@ class ShardedIntervalsOn : public SharingDevicesTest {
     spec.source = ValuesOf(test, source, work);
     spec.source_offsets = OnHost(work.offsets, BytesOf(offsets), v1::ELEMENT_TYPE_INT64, 8);
     spec.total = spec.result_count = test.total();
-    spec.target = TargetOf(test, test.element_bytes, work);
+    spec.target = TargetOf(test, test.element_bytes);
     work.expected = {Gather(source, test.element_bytes, from)};
     work.whole = std::make_unique<MoveOperation>(std::move(spec));
     return work;
@@ -176,23 +127,12 @@ class ShardedIntervalsOn : public SharingDevicesTest {
     LoadBalanceOperation::Spec spec;
     spec.counts = OnHost(work.counts, BytesOf(test.counts), v1::ELEMENT_TYPE_INT64, 8);
     spec.total = test.total();
-    spec.objects_target = TargetOf(test, 4, work);
-    spec.ranks_target = TargetOf(test, 4, work);
+    spec.objects_target = TargetOf(test, 4);
+    spec.ranks_target = TargetOf(test, 4);
     const auto [objects, ranks] = LoadBalance(test.counts);
     work.expected = {IndexArray(objects, 4), IndexArray(ranks, 4)};
     work.whole = std::make_unique<LoadBalanceOperation>(std::move(spec));
     return work;
-  }
-
-  std::vector<Bytes> Results(const Work& work, const corank::Outcome& outcome) {
-    if (work.targets.empty()) return ResultsOf(outcome);
-    std::vector<Bytes> results;
-    for (size_t i = 0; i < work.targets.size(); ++i) {
-      const ResultArray& result = outcome.results[i];
-      results.emplace_back(static_cast<size_t>(result.count * result.element_bytes));
-      Copy(work.targets[i]->parts(), result.count, result.element_bytes, results[i].data(), /*to_parts=*/false);
-    }
-    return results;
   }
 
   void Check(const Case& test) {
@@ -222,7 +162,7 @@ class ShardedIntervalsOn : public SharingDevicesTest {
     const absl::Status done = sharded.Execute(lane, outcome);
     ASSERT_TRUE(done.ok()) << done;
     EXPECT_EQ(outcome.stats.devices(), test.devices);
-    EXPECT_TRUE(Results(work, outcome) == work.expected);
+    EXPECT_TRUE(ResultsOf(outcome) == work.expected);
     EXPECT_EQ(lane.open_streams(), 0);
     EXPECT_LE(lane.bytes(), sharded.device_bytes(*engines_.front()));
     EXPECT_LE(lane.host_bytes(), sharded.host_bytes());
@@ -299,7 +239,7 @@ TEST_F(ShardedIntervalsOn, LeaveNothingInProgressWhateverFails) {
       ASSERT_EQ(lane.open_streams(), 0) << calls;
       if (done.ok()) {
         EXPECT_GT(calls, 50);
-        EXPECT_TRUE(Results(work, outcome) == work.expected);
+        EXPECT_TRUE(ResultsOf(outcome) == work.expected);
         break;
       }
       ASSERT_EQ(done, lane.calls().status) << calls;
@@ -315,7 +255,7 @@ TEST_F(ShardedIntervalsOn, MayBeMadeAgain) {
     CountedLane lane(engines_);
     corank::Outcome outcome;
     ASSERT_TRUE(sharded.Execute(lane, outcome).ok());
-    EXPECT_TRUE(Results(work, outcome) == work.expected);
+    EXPECT_TRUE(ResultsOf(outcome) == work.expected);
   }
 }
 

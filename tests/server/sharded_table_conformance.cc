@@ -27,6 +27,8 @@ struct Case {
   bool want_columns = true;
   bool want_indices = false;
   int64_t limit = -1;
+  bool from_parts = false;  // all arrays are sharded
+  bool to_parts = false;    // and so are all results
 };
 
 std::vector<bool> SomeNulls(int64_t rows, uint64_t seed) {
@@ -52,6 +54,7 @@ class ShardedTables : public SharingDevicesTest {
   // The arrays of a case, at odd addresses as in a message.
   struct Arrays {
     std::vector<std::unique_ptr<Bytes>> bytes;
+    std::vector<std::vector<std::unique_ptr<EngineMemory>>> parts;
     ColumnSortOperation::Spec spec;
 
     Operand Add(const Bytes& from, v1::ElementType type, int32_t element_bytes) {
@@ -68,7 +71,7 @@ class ShardedTables : public SharingDevicesTest {
 
   static Bytes Values(const Case& test) { return MakeBytes(test.columns.front().rows() * test.value_bytes, 9); }
 
-  static Arrays Place(const Case& test) {
+  Arrays Place(const Case& test) {
     Arrays arrays;
     ColumnSortOperation::Spec& spec = arrays.spec;
     for (const TestColumn& from : test.columns) {
@@ -89,7 +92,29 @@ class ShardedTables : public SharingDevicesTest {
     spec.want_columns = test.want_columns;
     spec.want_indices = test.want_indices;
     spec.limit = test.limit;
+    PlaceInParts(test, arrays);
     return arrays;
+  }
+  void PlaceInParts(const Case& test, Arrays& arrays) {
+    ColumnSortOperation::Spec& spec = arrays.spec;
+    const auto place = [&](Operand& array, std::shared_ptr<ResultTarget>& target, int64_t result_count) {
+      if (test.to_parts) {
+        target = std::make_shared<PartsTarget>(PartsOf(result_count, array.element_bytes, test.devices));
+      }
+      if (!test.from_parts) return;
+      const auto* const bytes = static_cast<const uint8_t*>(array.bytes);
+      arrays.parts.push_back(PartsOf(array.count, array.element_bytes, test.devices));
+      InParts(arrays.parts.back(), Bytes(bytes, bytes + array.size_bytes()), array);
+    };
+    const int64_t rows = spec.result_count();
+    for (ColumnSortOperation::Column& column : spec.columns) {
+      if (column.validity) place(*column.validity, column.validity_target, ValidityBytes(rows));
+      place(column.data, column.data_target, rows);
+    }
+    if (spec.values) place(*spec.values, spec.values_target, rows);
+    if (spec.want_indices && test.to_parts) {
+      spec.indices_target = std::make_shared<PartsTarget>(PartsOf(rows, 4, test.devices));
+    }
   }
 
   static std::vector<Bytes> Expected(const Case& test) {
@@ -116,8 +141,8 @@ class ShardedTables : public SharingDevicesTest {
 
   void CheckOn(const Case& test, bool is_late) {
     SCOPED_TRACE(::testing::Message() << "rows=" << test.columns.front().rows() << " devices=" << test.devices
-                                      << " tile_bytes=" << test.tile_bytes << " limit=" << test.limit
-                                      << " is_late=" << is_late);
+                                      << " tile_bytes=" << test.tile_bytes << " limit=" << test.limit << " from_parts="
+                                      << test.from_parts << " to_parts=" << test.to_parts << " is_late=" << is_late);
     const Arrays arrays = Place(test);
     ASSERT_TRUE(ShardedColumnSortOperation::Takes(arrays.spec));
     ShardedColumnSortOperation sort(arrays.spec, Mask(test.devices), test.tile_bytes);
@@ -212,6 +237,29 @@ TEST_F(ShardedTables, ReturnWhatIsWanted) {
   }
 }
 
+TEST_F(ShardedTables, MayLieInParts) {
+  for (const int64_t rows : {0, 1, 7, 8, 9, 16, 17, 1000, 3001}) {
+    for (const int devices : {1, 2, 3, 8}) {
+      for (const int64_t limit : {int64_t{-1}, int64_t{0}, int64_t{1}, rows / 2 + 3}) {
+        for (unsigned bits = 1; bits < 8; ++bits) {
+          TestColumn first = Numbers(KeyType::kUint16, Distribution::kSixteenDistinct, rows);
+          if ((bits & 4U) != 0) first = WithNulls(first);
+          Case test{{first, BytesColumn(3, Order::kDescending, MakeBytes(3 * rows, 5))}, devices, 700};
+          test.limit = limit;
+          test.from_parts = (bits & 1U) != 0;
+          test.to_parts = (bits & 2U) != 0;
+          if (!test.from_parts && !test.to_parts) continue;
+          test.want_indices = true;
+          Check(test);
+          test.want_indices = false;
+          test.value_bytes = 5;
+          Check(test);
+        }
+      }
+    }
+  }
+}
+
 TEST_F(ShardedTables, HaveManyAndLongColumns) {
   std::vector<TestColumn> columns;
   for (uint64_t i = 0; i < kMaxKeyColumns; ++i) {
@@ -277,7 +325,7 @@ class Kept final : public ResultTarget {
 
 TEST_F(ShardedTables, DoWithoutStringsSegmentsRunsRanksAndKeptArrays) {
   const Case test{{Numbers(KeyType::kInt16, Distribution::kUniform, 100)}};
-  const auto takes = [&test](void (*change)(ColumnSortOperation::Spec&)) {
+  const auto takes = [&](void (*change)(ColumnSortOperation::Spec&)) {
     Arrays arrays = Place(test);
     change(arrays.spec);
     return ShardedColumnSortOperation::Takes(arrays.spec);

@@ -5,16 +5,35 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/model/parts.h"
 #include "tests/engine/harness.h"
 #include "tests/server/counted_lane.h"
 #include "tests/support/rows.h"
 
 namespace corank::testing {
+
+/// Memory of each device for a part of a result.
+class PartsTarget final : public ResultTarget {
+ public:
+  explicit PartsTarget(std::vector<std::unique_ptr<EngineMemory>> parts) : parts_(std::move(parts)) {}
+  bool is_sharded() const override { return true; }
+  absl::StatusOr<ResultBuffer> Allocate(EngineStream&, int64_t) override { return absl::InternalError("unused"); }
+  absl::StatusOr<void*> AllocateShard(size_t shard) override { return parts_[shard]->data(); }
+  absl::Status Commit(v1::Array*) override { return absl::OkStatus(); }
+
+  const std::vector<std::unique_ptr<EngineMemory>>& parts() const { return parts_; }
+
+ private:
+  const std::vector<std::unique_ptr<EngineMemory>> parts_;
+};
 
 class SharingDevicesTest : public ::testing::Test {
  protected:
@@ -30,13 +49,53 @@ class SharingDevicesTest : public ::testing::Test {
     for (const std::unique_ptr<Engine>& engine : *engines) engines_.push_back(engine.get());
   }
 
+  Engine& engine(int64_t device) { return *engines_[static_cast<size_t>(device) % engines_.size()]; }
+
+  std::vector<std::unique_ptr<EngineMemory>> PartsOf(int64_t count, int element_bytes, int devices) {
+    std::vector<std::unique_ptr<EngineMemory>> parts;
+    for (int64_t i = 0; i < devices; ++i) {
+      const int64_t bytes = std::max<int64_t>(1, PartCount(count, devices, i) * element_bytes);
+      parts.push_back(engine(i).AllocateDevice(bytes).value());
+    }
+    return parts;
+  }
+  void Copy(const std::vector<std::unique_ptr<EngineMemory>>& parts, int64_t count, int element_bytes, uint8_t* bytes,
+            bool to_parts) {
+    const auto devices = static_cast<int64_t>(parts.size());
+    for (int64_t i = 0; i < devices; ++i) {
+      const int64_t part_bytes = PartCount(count, devices, i) * element_bytes;
+      void* const part = parts[static_cast<size_t>(i)]->data();
+      const std::unique_ptr<EngineStream> stream = engine(i).CreateStream().value();
+      ASSERT_TRUE(stream->Begin().ok());
+      ASSERT_TRUE(
+          (to_parts ? stream->CopyToDevice(part, bytes, part_bytes) : stream->CopyToHost(bytes, part, part_bytes))
+              .ok());
+      ASSERT_TRUE(stream->EndCopyIn().ok());
+      ASSERT_TRUE(stream->EndKernels().ok());
+      ASSERT_TRUE(stream->Finish().ok());
+      bytes += part_bytes;
+    }
+  }
+  /// Copies an array to its parts, of which it then consists.
+  void InParts(const std::vector<std::unique_ptr<EngineMemory>>& parts, Bytes bytes, Operand& operand) {
+    Copy(parts, operand.count, operand.element_bytes, bytes.data(), /*to_parts=*/true);
+    operand.bytes = nullptr;
+    operand.on_device = true;
+    for (const auto& part : parts) operand.shards.push_back(part->data());
+  }
+
   static uint64_t Mask(int devices) { return (uint64_t{1} << devices) - 1; }
 
-  static std::vector<Bytes> ResultsOf(const corank::Outcome& outcome) {
+  /// The results in host memory or in parts.
+  std::vector<Bytes> ResultsOf(const corank::Outcome& outcome) {
     std::vector<Bytes> results;
     for (const ResultArray& result : outcome.results) {
-      const auto* const bytes = static_cast<const uint8_t*>(result.bytes);
-      results.emplace_back(bytes, bytes + result.count * result.element_bytes);
+      Bytes& bytes = results.emplace_back(static_cast<size_t>(result.count * result.element_bytes));
+      if (const auto* const target = dynamic_cast<const PartsTarget*>(result.target.get())) {
+        Copy(target->parts(), result.count, result.element_bytes, bytes.data(), /*to_parts=*/false);
+      } else if (!bytes.empty()) {
+        std::memcpy(bytes.data(), result.bytes, bytes.size());
+      }
     }
     return results;
   }

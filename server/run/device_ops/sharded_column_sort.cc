@@ -5,7 +5,6 @@
 
 #include "proto/wire_enums.h"
 #include "server/base/status_macros.h"
-#include "server/run/row_sink.h"
 #include "server/run/sharded_operation.h"
 
 namespace corank {
@@ -27,17 +26,21 @@ std::vector<const Operand*> ArraysOf(const Spec& sort) {
 }  // namespace
 
 bool ShardedColumnSortOperation::Takes(const Spec& sort) {
-  if (sort.segment_offsets || !sort.run_offsets.empty() || sort.want_ranks || sort.limit == 0 || sort.rows() == 0) {
-    return false;
+  if (sort.segment_offsets || !sort.run_offsets.empty() || sort.want_ranks) return false;
+  bool any_is_sharded = IsSharded(sort.values_target) || IsSharded(sort.indices_target);
+  for (const Operand* const input : ArraysOf(sort)) any_is_sharded |= IsSharded(*input);
+  for (const ColumnSortOperation::Column& column : sort.columns) {
+    any_is_sharded |= IsSharded(column.data_target) || IsSharded(column.validity_target);
   }
+  if ((sort.limit == 0 || sort.rows() == 0) && !any_is_sharded) return false;
   const auto takes = [&sort](const ColumnSortOperation::Column& column) {
-    return !column.offsets && IsOnHost(column.data) && (!column.validity || IsOnHost(*column.validity)) &&
-           (!sort.want_columns || (RowResult::CanHold(column.data_target) &&
-                                   (!column.validity || RowResult::CanHold(column.validity_target))));
+    return !column.offsets && CanShare(column.data) && (!column.validity || CanShare(*column.validity)) &&
+           (!sort.want_columns ||
+            (CanShare(column.data_target) && (!column.validity || CanShare(column.validity_target))));
   };
   return std::all_of(sort.columns.begin(), sort.columns.end(), takes) &&
-         (!sort.values || (IsOnHost(*sort.values) && RowResult::CanHold(sort.values_target))) &&
-         (!sort.want_indices || RowResult::CanHold(sort.indices_target));
+         (!sort.values || (CanShare(*sort.values) && CanShare(sort.values_target))) &&
+         (!sort.want_indices || CanShare(sort.indices_target));
 }
 
 int64_t ShardedColumnSortOperation::Arrays(const Spec& sort) {
@@ -54,28 +57,40 @@ ShardedColumnSortOperation::ShardedColumnSortOperation(Spec sort, uint64_t devic
       options_{spec_.rows(), spec_.limit, tile_bytes} {}
 
 int64_t ShardedColumnSortOperation::device_bytes(const Engine& engine) const {
-  return ShardedTable(shape_, options_, devices_, /*lane=*/nullptr).device_bytes(engine);
+  return has_rows() ? ShardedTable(shape_, options_, devices_, /*lane=*/nullptr).device_bytes(engine) : 0;
 }
 
 int64_t ShardedColumnSortOperation::host_bytes() const {
-  return ShardedTable(shape_, options_, devices_, /*lane=*/nullptr).host_bytes();
+  return has_rows() ? ShardedTable(shape_, options_, devices_, /*lane=*/nullptr).host_bytes() : 0;
 }
 
 absl::Status ShardedColumnSortOperation::Execute(Lane& lane, Outcome& outcome) {
   CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> results, RowResult::Make(whole_.results()));
+  outcome.stats.set_devices(static_cast<int32_t>(devices_.size()));
+  outcome.sort_algorithm = ToWire(SortAlgorithm::kCopy);
+  if (has_rows()) CORANK_RETURN_IF_ERROR(Sort(lane, results, outcome));
+  for (const RowResult& result : results) outcome.results.push_back(result.Collect());
+  return absl::OkStatus();
+}
+
+absl::Status ShardedColumnSortOperation::Sort(Lane& lane, const std::vector<RowResult>& results,
+                                              Outcome& outcome) const {
   // Results have the order of the arrays; values or indices come last.
-  std::vector<char*> places(shape_.arrays().size(), nullptr);
+  std::vector<ShardedTable::Place> places(shape_.arrays().size());
   const size_t first = spec_.want_columns ? 0 : shape_.key_arrays();
-  for (size_t i = 0; i < results.size(); ++i) places[first + i] = results[i].column().place;
-  std::vector<const char*> inputs;
-  for (const Operand* const input : ArraysOf(spec_)) inputs.push_back(static_cast<const char*>(input->bytes));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::shared_ptr<ResultTarget>& target = whole_.results()[i].target;
+    ShardedTable::Place& place = places[first + i];
+    place.host = results[i].column().place;
+    for (size_t shard = 0; IsSharded(target) && shard < devices_.size(); ++shard) {
+      CORANK_ASSIGN_OR_RETURN(place.shards.emplace_back(), target->AllocateShard(shard));
+    }
+  }
   ShardedTable table(shape_, options_, devices_, &lane);
-  CORANK_RETURN_IF_ERROR(table.SortParts(inputs));
+  CORANK_RETURN_IF_ERROR(table.SortParts(ArraysOf(spec_)));
   CORANK_RETURN_IF_ERROR(table.MergeParts(places));
   table.AddTimesTo(&outcome.stats);
-  outcome.stats.set_devices(static_cast<int32_t>(devices_.size()));
   outcome.sort_algorithm = ToWire(table.algorithm());
-  for (const RowResult& result : results) outcome.results.push_back(result.Collect());
   return absl::OkStatus();
 }
 

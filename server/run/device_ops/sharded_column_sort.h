@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/run/device_ops/column_sort.h"
+#include "server/run/row_sink.h"
 #include "server/run/sharded_table.h"
 
 namespace corank {
@@ -15,7 +16,7 @@ namespace corank {
 class ShardedColumnSortOperation final : public Operation {
  public:
   /// Whether the sort can run on several devices: columns without strings, segments, runs and ranks, with arrays and
-  /// results in host memory.
+  /// results that are sharded or in host memory.
   static bool Takes(const ColumnSortOperation::Spec& sort);
   /// The number of the arrays that it copies in.
   static int64_t Arrays(const ColumnSortOperation::Spec& sort);
@@ -36,6 +37,9 @@ class ShardedColumnSortOperation final : public Operation {
   absl::Status Execute(Lane& lane, Outcome& outcome) override;
 
  private:
+  bool has_rows() const { return options_.rows > 0 && options_.limit != 0; }
+  absl::Status Sort(Lane& lane, const std::vector<RowResult>& results, Outcome& outcome) const;
+
   const ColumnSortOperation::Spec spec_;
   const ColumnSortOperation whole_;  // the same work on one device
   const TableShape shape_;

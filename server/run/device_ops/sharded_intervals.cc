@@ -42,7 +42,7 @@ ShardedIntervals::ShardedIntervals(std::unique_ptr<IntervalOperation> whole, uin
     : whole_(std::move(whole)), devices_(SharingDevices(devices)), tile_bytes_(tile_bytes) {
   for (Operand* const input : whole_->whole_inputs()) {
     if (IsSharded(*input)) continue;
-    divided_.push_back({input, static_cast<const char*>(input->bytes)});
+    divided_.push_back({input, *input});
     input->bytes = nullptr;
     input->on_device = true;
     input->shards.resize(devices_.size());
@@ -87,12 +87,11 @@ absl::Status ShardedIntervals::Divide(Lane& lane, v1::RequestStats* stats) {
     CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, streams.back().Next());
     for (const Divided& divided : divided_) {
       const auto parts = static_cast<int64_t>(devices_.size()), part = static_cast<int64_t>(i);
-      const int64_t element_bytes = divided.input->element_bytes;
-      const int64_t bytes = PartCount(divided.input->count, parts, part) * element_bytes;
-      if (bytes == 0) continue;
-      CORANK_ASSIGN_OR_RETURN(void* const d_part, stream->AllocateDevice(bytes));
-      const char* const from = divided.h_bytes + PartBegin(divided.input->count, parts, part) * element_bytes;
-      CORANK_RETURN_IF_ERROR(stream->CopyToDevice(d_part, from, bytes));
+      const int64_t first = PartBegin(divided.whole.count, parts, part);
+      const int64_t count = PartCount(divided.whole.count, parts, part);
+      if (count == 0) continue;
+      CORANK_ASSIGN_OR_RETURN(void* const d_part, stream->AllocateDevice(count * divided.whole.element_bytes));
+      CORANK_RETURN_IF_ERROR(CopyElements(*stream, divided.whole, first, count, d_part));
       divided.input->shards[i] = d_part;
     }
     CORANK_RETURN_IF_ERROR(stream->EndCopyIn());

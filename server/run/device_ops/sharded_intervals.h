@@ -37,7 +37,7 @@ class ShardedIntervals final : public Operation {
   // An input that is copied in, in parts.
   struct Divided {
     Operand* input;
-    const char* h_bytes;
+    Operand whole;
   };
 
   absl::Status Divide(Lane& lane, v1::RequestStats* stats);
