@@ -18,12 +18,13 @@ func (c *Client) Argsort(ctx context.Context, keys *Array, options ...Option) (*
 }
 
 // SortColumns sorts rows by 1 to 32 columns: by the first, equal rows by the second, and so on. Stable. Options: Limit,
-// Segments, Values, WithIndices, Algorithm, Runs. For Into and Keep, a column of strings is two results.
+// Segments, Values, WithIndices, Algorithm, Runs, Sharded. For Into and Keep, a column of strings is two results.
 func (c *Client) SortColumns(ctx context.Context, columns []Column, options ...Option) (*SortResult, error) {
 	return run(ctx, c, sorting(nil, columns, true, sortedKeys), options)
 }
 
-// ArgsortColumns finds the stable permutation that sorts rows by columns. Options: Limit, Segments, Algorithm, Runs.
+// ArgsortColumns finds the stable permutation that sorts rows by columns. Options: Limit, Segments, Algorithm, Runs,
+// Sharded.
 func (c *Client) ArgsortColumns(ctx context.Context, columns []Column, options ...Option) (*Array, error) {
 	found, err := run(ctx, c, sorting(nil, columns, true, onlyIndices), options)
 	if err != nil {

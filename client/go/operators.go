@@ -113,8 +113,8 @@ func length(array *Array) int64 {
 // The options of arguments of sorts; the first two are not for argsorts.
 var (
 	sortTakes    = []string{"values", "output", "limit", "algorithm", "order", "segment_offsets", "sharded"}
-	columnsTakes = []string{"values", "output", "limit", "segment_offsets", "algorithm", "run_offsets"}
-	ranksTakes   = columnsTakes[4:]
+	columnsTakes = []string{"values", "output", "limit", "sharded", "segment_offsets", "algorithm", "run_offsets"}
+	ranksTakes   = columnsTakes[5:]
 )
 
 // What a sort returns without the option WithIndices.

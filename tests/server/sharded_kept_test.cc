@@ -188,6 +188,52 @@ TEST_P(SortsSharded, InPlaceOfTheArrayItself) {
   EXPECT_EQ(arrays().used_bytes(), 0);
 }
 
+TEST_P(SortsSharded, ByColumns) {
+  Start(GetParam(), 0, kPlenty);
+  for (const int64_t count : {0, 1, 2, 9, 1000, 4001}) {
+    const std::vector<int32_t> first = Keys(count, 7), second = Keys(count, 50);
+    ASSERT_TRUE(Store("first", first).ok());
+    std::vector<uint32_t> order(first.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+      return first[a] != first[b] ? first[a] > first[b] : second[a] < second[b];
+    });
+    v1::SortRequest request;
+    v1::KeyColumn& column = *request.add_key_columns();
+    *column.mutable_data() = Kept("first");
+    column.set_order(v1::SORT_ORDER_DESCENDING);
+    *request.add_key_columns()->mutable_data() = Int32s(second);
+    for (const int64_t limit : {int64_t{-1}, int64_t{0}, count / 3 + 1}) {
+      request.clear_limit();
+      if (limit >= 0) request.set_limit(limit);
+      const auto rows = static_cast<size_t>(limit < 0 ? count : std::min(limit, count));
+      request.set_output(v1::SORT_OUTPUT_INDICES);
+      request.clear_indices_destination();
+      request.mutable_key_columns(0)->clear_data_destination();
+      v1::SortResponse response;
+      grpc::Status status = Sort(request, &response);
+      ASSERT_TRUE(status.ok()) << status.error_message();
+      EXPECT_EQ(response.stats().devices(), GetParam());
+      const std::vector<uint32_t> expected(order.begin(), order.begin() + static_cast<int64_t>(rows));
+      EXPECT_TRUE(Elements<uint32_t>(response.indices()) == expected) << count << ", " << limit;
+      request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
+      *request.mutable_key_columns(0)->mutable_data_destination() = KeptAs("sorted", /*sharded=*/true);
+      *request.mutable_indices_destination() = KeptAs("indices", /*sharded=*/true);
+      status = Sort(request, &response);
+      ASSERT_TRUE(status.ok()) << status.error_message();
+      EXPECT_TRUE(response.key_columns(0).data().stored().sharded());
+      EXPECT_TRUE(Fetched<uint32_t>("indices") == expected) << count << ", " << limit;
+      std::vector<int32_t> sorted, sorted_second;
+      for (const uint32_t row : expected) {
+        sorted.push_back(first[row]);
+        sorted_second.push_back(second[row]);
+      }
+      EXPECT_TRUE(Fetched("sorted") == sorted) << count << ", " << limit;
+      EXPECT_TRUE(Elements<int32_t>(response.key_columns(1).data()) == sorted_second) << count << ", " << limit;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, SortsSharded, ::testing::Values(1, 2, 3));
 
 TEST_F(ShardedKeptTest, SortsAllThatTheDevicesHoldTogether) {
@@ -220,6 +266,7 @@ TEST_F(ShardedKeptTest, AnyOtherUseIsRefusedWithAdvice) {
   ExpectRefused(Sort(sort), "keys.stored");
   sort.Clear();
   *sort.add_key_columns()->mutable_data() = Kept("sharded");
+  sort.set_output(v1::SORT_OUTPUT_RANKS);
   ExpectRefused(Sort(sort), "key_columns[0].data.stored");
 
   v1::ExecuteRequest plan;

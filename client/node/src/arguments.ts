@@ -95,6 +95,8 @@ export interface ColumnOptions extends RankOptions {
   segments?: Counts | undefined;
   /** Return only the first `limit` rows in sorted order; with segments, of each segment. */
   limit?: number | undefined;
+  /** Have the server divide the results that `keep` names among its GPUs; see `StoreOptions.sharded`. */
+  sharded?: boolean | undefined;
 }
 
 /** Options of merges. */
