@@ -80,6 +80,27 @@ void FillGather(const Data& data, const InputSpec& uniform) {
   }
 }
 
+// As a gather, to places in another order.
+std::unique_ptr<Operation> MoveOf(const Data& data, size_t index) {
+  MoveOperation::Spec spec;
+  const int64_t intervals = data.count / kGathered;
+  auto* const source = static_cast<uint32_t*>(data.keys->data());
+  spec.source = OperandOf(source, v1::ELEMENT_TYPE_UINT32, sizeof(uint32_t), data.count / 2);
+  spec.source_offsets = OperandOf(source + data.count / 2, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), intervals);
+  spec.counts = OperandOf(source + data.count * 3 / 4, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), intervals);
+  spec.destination_offsets = OperandOf(source + data.count * 7 / 8, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), intervals);
+  spec.total = spec.result_count = data.count;
+  spec.target = std::make_shared<PinnedTarget>(data.sorted_keys[index]->data());
+  return std::make_unique<MoveOperation>(std::move(spec));
+}
+
+void FillMove(const Data& data, const InputSpec& uniform) {
+  FillGather(data, uniform);
+  const int64_t intervals = data.count / kGathered;  // a power of two, so an odd factor permutes them
+  auto* const to = reinterpret_cast<int64_t*>(static_cast<uint32_t*>(data.keys->data()) + data.count * 7 / 8);
+  for (int64_t i = 0; i < intervals; ++i) to[i] = i * 0x9E3779B1 % intervals * kGathered;
+}
+
 using Fill = void (*)(const Data& data, const InputSpec& uniform);
 using Make = std::unique_ptr<Operation> (*)(const Data& data, size_t index);
 
@@ -119,6 +140,7 @@ void AddShardIntervalCases(const ShardsBenchOptions& options, const std::vector<
                            std::vector<Case>* cases) {
   Add(options, engines, "expand", "counts of 0 to 8", FillExpand, ExpandOf, cases);
   Add(options, engines, "gather", "intervals of 256 from everywhere", FillGather, GatherOf, cases);
+  Add(options, engines, "move", "intervals of 256 from everywhere", FillMove, MoveOf, cases);
 }
 
 }  // namespace corank::bench

@@ -10,7 +10,7 @@
 
 namespace corank::bench {
 
-/// Expands values, and gathers intervals, of u32. The results have 2^log2_host_bytes bytes.
+/// Expands values, and gathers and moves intervals, of u32. The results have 2^log2_host_bytes bytes.
 void AddShardIntervalCases(const ShardsBenchOptions& options, const std::vector<Engine*>& engines,
                            std::vector<Case>* cases);
 

@@ -97,6 +97,7 @@ def test_shards_bench_compares_several_devices_with_one(tmp_path: Path) -> None:
         "expand from host memory, 2 devices",
         "gather from host memory, 2 devices",
         "merge in device memory, 2 devices",
+        "move from host memory, 2 devices",
         "sort by columns from host memory, 2 devices",
         "sort in device memory, 2 devices",
         "sort from host memory, 2 devices",

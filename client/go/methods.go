@@ -74,14 +74,14 @@ func (c *Client) Gather(ctx context.Context, source, offsets, counts *Array, opt
 
 // Move copies counts[i] elements from sourceOffsets[i] on to destinationOffsets[i] on, for each i. The destination is
 // an array of the source's type, which does not change, or Zeros. The result is the destination after all copies.
-// Offsets and counts are int64. Option: AllowOverlap.
+// Offsets and counts are int64. Options: AllowOverlap, Sharded.
 func (c *Client) Move(ctx context.Context, source, sourceOffsets, destinationOffsets, counts, destination *Array,
 	options ...Option) (*Array, error) {
 	return run(ctx, c, moving(source, sourceOffsets, destinationOffsets, counts, destination), options)
 }
 
 // Scatter copies a dense source to intervals of counts[i] elements from offsets[i] on. The destination is as for Move.
-// Offsets and counts are int64. Option: AllowOverlap.
+// Offsets and counts are int64. Options: AllowOverlap, Sharded.
 func (c *Client) Scatter(ctx context.Context, source, offsets, counts, destination *Array, options ...Option) (
 	*Array, error) {
 	return run(ctx, c, scattering(source, offsets, counts, destination), options)

@@ -428,7 +428,7 @@ func gathering(source, offsets, counts *Array) operator[Array] {
 }
 
 func moving(source, sourceOffsets, destinationOffsets, counts, destination *Array) operator[Array] {
-	return operator[Array]{[]string{"allow_overlap"}, func(c *call) (*task, *Array, error) {
+	return operator[Array]{[]string{"allow_overlap", "sharded"}, func(c *call) (*task, *Array, error) {
 		request := &corankpb.MoveIntervalsRequest{AllowOverlap: c.allowOverlap}
 		made := newTask("MoveIntervals", "move_intervals", request, &corankpb.MoveIntervalsResponse{})
 		made.in("source", source)
@@ -445,7 +445,7 @@ func moving(source, sourceOffsets, destinationOffsets, counts, destination *Arra
 }
 
 func scattering(source, offsets, counts, destination *Array) operator[Array] {
-	return operator[Array]{[]string{"allow_overlap"}, func(c *call) (*task, *Array, error) {
+	return operator[Array]{[]string{"allow_overlap", "sharded"}, func(c *call) (*task, *Array, error) {
 		request := &corankpb.ScatterIntervalsRequest{AllowOverlap: c.allowOverlap}
 		made := newTask("ScatterIntervals", "scatter_intervals", request, &corankpb.ScatterIntervalsResponse{})
 		made.in("source", source)

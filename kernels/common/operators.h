@@ -107,7 +107,7 @@ struct ExpandArgs {
 /// Copies counts[i] elements from source[source_offsets[i]] on to destination[destination_offsets[i]] on, for every i.
 /// A null source_offsets or destination_offsets means the exclusive prefix sums of the counts (scatter, gather). The
 /// caller has checked the ranges. `total` is the sum of the counts. Destination elements outside all intervals keep
-/// their value.
+/// their value. A null destination: checks the overlap alone.
 struct MoveArgs {
   const void* source = nullptr;
   void* destination = nullptr;

@@ -134,7 +134,7 @@ void Move(const MoveArgs& args, void* workspace_bytes, Parallel& parallel, Opera
   Workspace workspace(workspace_bytes);
   const MoveScratch scratch = TakeScratch(args, parallel.threads(), workspace);
   if (ChecksOverlap(args)) CheckOverlap(args, scratch, parallel, report);
-  if (report->fault != OperatorReport::Fault::kNone) return;
+  if (report->fault != OperatorReport::Fault::kNone || args.destination == nullptr) return;
   const int64_t* offsets = scratch.offsets;
   ScanCounts(args.counts, args.interval_count, scratch.offsets, parallel);
   const int64_t* from = args.source_offsets != nullptr ? args.source_offsets : offsets;

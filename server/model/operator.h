@@ -44,7 +44,8 @@ constexpr const char* OperatorName(Operator op) {
 /// Whether several devices may share a request of this operator.
 constexpr bool IsShareable(Operator op) {
   return op == Operator::kSort || op == Operator::kMerge || op == Operator::kExpandIntervals ||
-         op == Operator::kGatherIntervals || op == Operator::kLoadBalance;
+         op == Operator::kMoveIntervals || op == Operator::kGatherIntervals || op == Operator::kScatterIntervals ||
+         op == Operator::kLoadBalance;
 }
 
 }  // namespace corank

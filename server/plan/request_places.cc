@@ -26,10 +26,10 @@ absl::Status NoTemporary(const std::string& stored) {
 
 absl::Status NotSharded(const std::string& path) {
   return FieldError(v1::ERROR_REASON_PLACE_NOT_SUPPORTED, path,
-                    "only a unary Merge, ExpandIntervals, GatherIntervals or LoadBalance, or a unary Sort without "
-                    "segments, ranks and strings of variable length, takes a sharded array or makes one, of arrays "
-                    "that are sharded or lie in the message or in shared memory; fetch the array, or store it without "
-                    "sharding");
+                    "only a unary Merge, a unary operator on intervals, or a unary Sort without segments, ranks and "
+                    "strings of variable length, takes a sharded array or makes one, of arrays that are sharded or lie "
+                    "in the message or in shared memory; counts and offsets are not sharded; fetch the array, or store "
+                    "it without sharding");
 }
 
 // A result for the response, in pinned memory that lasts until it is sent.

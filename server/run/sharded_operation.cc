@@ -1,5 +1,6 @@
 #include "server/run/sharded_operation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/base/status_macros.h"
@@ -25,6 +26,39 @@ absl::Status FinishAll(const std::vector<EngineStream*>& streams, absl::Status s
 }
 
 }  // namespace
+
+bool CanShare(const KernelOperation& whole) {
+  const std::vector<const Operand*> inputs = whole.inputs();
+  const auto& results = whole.results();
+  return std::all_of(inputs.begin(), inputs.end(), [](const Operand* input) { return CanShare(*input); }) &&
+         std::all_of(results.begin(), results.end(), [](const auto& result) { return CanShare(result.target); });
+}
+
+bool AnySharded(const KernelOperation& whole) {
+  const std::vector<const Operand*> inputs = whole.inputs();
+  const auto& results = whole.results();
+  return std::any_of(inputs.begin(), inputs.end(), [](const Operand* input) { return IsSharded(*input); }) ||
+         std::any_of(results.begin(), results.end(), [](const auto& result) { return IsSharded(result.target); });
+}
+
+absl::StatusOr<const void*> TakePart(EngineStream& stream, const Operand& array, int64_t parts, int64_t part) {
+  if (IsSharded(array)) return array.shards[static_cast<size_t>(part)];
+  const int64_t count = PartCount(array.count, parts, part);
+  if (count == 0) return nullptr;
+  CORANK_ASSIGN_OR_RETURN(void* const d_part, stream.AllocateDevice(count * array.element_bytes));
+  CORANK_RETURN_IF_ERROR(CopyElements(stream, array, PartBegin(array.count, parts, part), count, d_part));
+  return d_part;
+}
+
+std::vector<PartMoves::Part> PartsOf(const Operand& array) {
+  std::vector<PartMoves::Part> parts;
+  const auto count = static_cast<int64_t>(array.shards.size());
+  for (int64_t i = 0; i < count; ++i) {
+    parts.push_back(
+        {PartBegin(array.count, count, i), PartBegin(array.count, count, i + 1), array.shards[static_cast<size_t>(i)]});
+  }
+  return parts;
+}
 
 std::vector<int> SharingDevices(uint64_t devices) {
   std::vector<int> sharing;

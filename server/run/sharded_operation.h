@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/engine/part_moves.h"
 #include "kernels/engine/sharded_merge.h"
 #include "server/run/operation.h"
 #include "server/run/row_sink.h"
@@ -21,6 +22,17 @@ inline bool CanShare(const Operand& array) { return IsSharded(array) || IsOnHost
 inline bool CanShare(const std::shared_ptr<ResultTarget>& target) {
   return RowResult::CanHold(target) || IsSharded(target);
 }
+
+/// Whether each device can take its part of all arrays, and make its part of all results.
+bool CanShare(const KernelOperation& whole);
+/// Whether any of the arrays or of the results is sharded.
+bool AnySharded(const KernelOperation& whole);
+
+/// Part `part` of an array, in the memory of the stream's device. An array in host memory is copied there.
+absl::StatusOr<const void*> TakePart(EngineStream& stream, const Operand& array, int64_t parts, int64_t part);
+
+/// The parts of a sharded array.
+std::vector<PartMoves::Part> PartsOf(const Operand& array);
 
 /// The devices of a mask that share work, in order: the first ShardedMerge::kMaxShards.
 std::vector<int> SharingDevices(uint64_t devices);

@@ -65,6 +65,7 @@ struct MoveCase {
   std::vector<int64_t> destination_offsets;  // empty with counts: dense
   std::vector<int64_t> counts;
   bool check_overlap = true;
+  bool checks_alone = false;  // moves nothing
 };
 
 struct SearchCase {

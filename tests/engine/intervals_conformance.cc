@@ -144,12 +144,16 @@ TEST_F(Intervals, MoveReportsTheFirstOverlapInDestinationOrder) {
       test.destination = MakeBytes(destination_count * 4, 1);
       test.source_offsets.assign(test.counts.size(), 0);
       const auto expected = FirstOverlap(test.destination_offsets, test.counts);
-      const Outcome outcome = harness().Move(test);
-      SCOPED_TRACE(::testing::Message() << intervals << " intervals, round " << round);
-      ASSERT_EQ(outcome.report.fault, expected ? Fault::kOverlapping : Fault::kNone);
-      if (!expected) continue;
-      EXPECT_EQ(outcome.report.other, expected->first);
-      EXPECT_EQ(outcome.report.index, expected->second);
+      for (const bool checks_alone : {false, true}) {
+        test.checks_alone = checks_alone;
+        const Outcome outcome = harness().Move(test);
+        SCOPED_TRACE(::testing::Message() << intervals << " intervals, round " << round << ", check " << checks_alone);
+        ASSERT_EQ(outcome.report.fault, expected ? Fault::kOverlapping : Fault::kNone);
+        EXPECT_TRUE(!checks_alone || outcome.outputs[0] == test.destination);
+        if (!expected) continue;
+        EXPECT_EQ(outcome.report.other, expected->first);
+        EXPECT_EQ(outcome.report.index, expected->second);
+      }
     }
   }
 }

@@ -1,8 +1,11 @@
-// Intervals on several devices, compared with rows that are made one by one.
+// Intervals on several devices, compared with rows that are made, or copied, one by one.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -223,6 +226,186 @@ TEST_F(ShardedIntervalsOn, MayLieInParts) {
   }
   Check({std::vector<int64_t>(100, 0), 3, 700, 4, /*from_parts=*/true, /*to_parts=*/true});
   Check({{}, 3, 700, 4, /*from_parts=*/true, /*to_parts=*/true});
+}
+
+// A Move or a Scatter, and where its arrays lie.
+struct MoveTest {
+  std::vector<int64_t> counts;
+  int devices = 2;
+  int64_t tile_bytes = kOneTile;
+  int element_bytes = 4;
+  bool from_parts = false;
+  bool to_parts = false;
+  bool is_scatter = false;
+  bool has_initial = false;
+  bool may_overlap = false;  // and does, with equal elements
+};
+
+class ShardedMovesOn : public ShardedIntervalsOn {
+ protected:
+  struct MoveWork {
+    Bytes counts, source_offsets, destination_offsets, source, initial;
+    std::vector<std::vector<std::unique_ptr<EngineMemory>>> parts;
+    MoveOperation::Spec spec;
+    Bytes expected;
+  };
+
+  // Intervals in any order, with some elements between them.
+  MoveWork WorkOf(const MoveTest& test) {
+    MoveWork work;
+    MoveOperation::Spec& spec = work.spec;
+    Random random(test.counts.size() + 3);
+    std::vector<size_t> order(test.counts.size());
+    for (size_t i = 0; i < order.size(); ++i) {
+      order[i] = i;
+      std::swap(order[i], order[static_cast<size_t>(random.Below(static_cast<int64_t>(i) + 1))]);
+    }
+    std::vector<int64_t> to(test.counts.size()), from(test.counts.size());
+    int64_t end = random.Below(3), longest = 0;
+    for (const size_t i : order) {
+      to[i] = end;
+      end += test.counts[i] + random.Below(3);
+      longest = std::max(longest, test.counts[i]);
+    }
+    int64_t source_count = test.is_scatter ? 0 : longest + random.Below(100);
+    for (size_t i = 0; i < from.size(); ++i) {
+      from[i] = test.is_scatter ? source_count : random.Below(source_count - test.counts[i] + 1);
+      if (test.is_scatter) source_count += test.counts[i];
+    }
+    if (test.may_overlap) std::fill(to.begin(), to.end(), 0);
+    const Bytes source = test.may_overlap ? Bytes(static_cast<size_t>(source_count * test.element_bytes), 7)
+                                          : MakeBytes(source_count * test.element_bytes, 1);
+    const Bytes initial = test.has_initial ? MakeBytes(end * test.element_bytes, 2)
+                                           : Bytes(static_cast<size_t>(end * test.element_bytes), 0);
+    spec.op = test.is_scatter ? Operator::kScatterIntervals : Operator::kMoveIntervals;
+    const auto take = [&](Bytes& place, const Bytes& bytes) {
+      Operand operand = OnHost(place, bytes, v1::ELEMENT_TYPE_RECORD, test.element_bytes);
+      if (!test.from_parts) return operand;
+      work.parts.push_back(PartsOf(operand.count, test.element_bytes, test.devices));
+      InParts(work.parts.back(), bytes, operand);
+      return operand;
+    };
+    spec.source = take(work.source, source);
+    if (test.has_initial) spec.initial = take(work.initial, initial);
+    spec.counts = OnHost(work.counts, BytesOf(test.counts), v1::ELEMENT_TYPE_INT64, 8);
+    if (!test.is_scatter) spec.source_offsets = OnHost(work.source_offsets, BytesOf(from), v1::ELEMENT_TYPE_INT64, 8);
+    spec.destination_offsets = OnHost(work.destination_offsets, BytesOf(to), v1::ELEMENT_TYPE_INT64, 8);
+    for (const int64_t count : test.counts) spec.total += count;
+    spec.result_count = end;
+    spec.check_overlap = !test.may_overlap;
+    if (test.to_parts) {
+      spec.target = std::make_shared<PartsTarget>(PartsOf(end, test.element_bytes, test.devices));
+    }
+    work.expected = Move(source, initial, test.element_bytes, from, to, test.counts);
+    return work;
+  }
+
+  void Check(const MoveTest& test) {
+    if (IsSkipped()) return;
+    for (const bool is_late : {false, true}) {
+      if (is_late && engine(0).info().kind != EngineKind::kCpu) continue;
+      SCOPED_TRACE(::testing::Message() << "intervals=" << test.counts.size() << " devices=" << test.devices
+                                        << " tile_bytes=" << test.tile_bytes << " element_bytes=" << test.element_bytes
+                                        << " from_parts=" << test.from_parts << " to_parts=" << test.to_parts
+                                        << " is_scatter=" << test.is_scatter << " has_initial=" << test.has_initial
+                                        << " is_late=" << is_late);
+      MoveWork work = WorkOf(test);
+      auto whole = std::make_unique<MoveOperation>(work.spec);
+      ASSERT_TRUE(ShardedMove::Takes(*whole) || work.spec.result_count == 0);
+      ShardedMove sharded(std::move(whole), Mask(test.devices), test.tile_bytes);
+      CountedLane lane(engines_, is_late);
+      corank::Outcome outcome;
+      const absl::Status done = sharded.Execute(lane, outcome);
+      ASSERT_TRUE(done.ok()) << done;
+      EXPECT_EQ(outcome.stats.devices(), test.devices);
+      EXPECT_TRUE(ResultsOf(outcome).at(0) == work.expected);
+      EXPECT_EQ(lane.open_streams(), 0);
+      EXPECT_LE(lane.bytes(), sharded.device_bytes(*engines_.front()));
+      EXPECT_LE(lane.host_bytes(), sharded.host_bytes());
+    }
+  }
+};
+
+TEST_F(ShardedMovesOn, CopyAnyNumberOfIntervals) {
+  for (const int64_t intervals : {0, 1, 2, 3, 8, 100, 2000}) {
+    for (const int devices : {1, 2, 3, 8}) {
+      for (unsigned bits = 0; bits < 16; ++bits) {
+        MoveTest test{SomeCounts(intervals, 3 * intervals + 5, 3, bits % 3 == 0 && intervals > 0), devices, 2000};
+        test.from_parts = (bits & 1U) != 0;
+        test.to_parts = (bits & 2U) != 0;
+        test.is_scatter = (bits & 4U) != 0;
+        test.has_initial = (bits & 8U) != 0;
+        Check(test);
+      }
+    }
+  }
+}
+
+TEST_F(ShardedMovesOn, CutIntervalsInTilesOfAnySize) {
+  for (const int64_t tile_bytes : {int64_t{1}, int64_t{500}, int64_t{40'000}, kOneTile}) {
+    for (const int element_bytes : {1, 3, 8, 256}) {
+      for (const bool is_scatter : {false, true}) {
+        MoveTest test{SomeCounts(300, 2000, 5), 3, tile_bytes, element_bytes};
+        test.is_scatter = is_scatter;
+        Check(test);
+      }
+    }
+  }
+}
+
+TEST_F(ShardedMovesOn, MayOverlapWhereThatIsAllowed) {
+  MoveTest test{std::vector<int64_t>(500, 9), 3, 3000};
+  test.may_overlap = true;
+  Check(test);
+}
+
+TEST_F(ShardedMovesOn, NameTheFirstOverlapBeforeTheyWriteAnything) {
+  if (IsSkipped()) return;
+  for (const int devices : {2, 3, 8}) {
+    Random random(4);
+    for (int round = 0; round < 20; ++round) {
+      MoveTest test{std::vector<int64_t>(200, 5), devices, 2000};
+      MoveWork work = WorkOf(test);
+      std::vector<int64_t> to(200);
+      std::memcpy(to.data(), work.destination_offsets.data() + 1, to.size() * sizeof(int64_t));
+      const auto moved = static_cast<size_t>(random.Below(200));
+      to[moved] = std::max<int64_t>(0, to[static_cast<size_t>(random.Below(200))] - random.Below(5));
+      std::memcpy(work.destination_offsets.data() + 1, to.data(), to.size() * sizeof(int64_t));
+      const auto expected = FirstOverlap(to, test.counts);
+      ShardedMove sharded(std::make_unique<MoveOperation>(work.spec), Mask(devices));
+      CountedLane lane(engines_);
+      corank::Outcome outcome;
+      const absl::Status done = sharded.Execute(lane, outcome);
+      ASSERT_EQ(done.ok(), !expected) << done;
+      EXPECT_EQ(lane.open_streams(), 0);
+      if (!expected) continue;
+      EXPECT_EQ(done.code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_THAT(std::string(done.message()),
+                  ::testing::HasSubstr("interval " + std::to_string(expected->second) + " overlaps interval " +
+                                       std::to_string(expected->first) + " "));
+    }
+  }
+}
+
+TEST_F(ShardedMovesOn, LeaveNothingInProgressWhateverFails) {
+  MoveTest test{SomeCounts(400, 3000, 9), 3, 2000};
+  test.has_initial = true;
+  for (int64_t calls = 0; !IsSkipped(); ++calls) {
+    MoveWork work = WorkOf(test);
+    ShardedMove sharded(std::make_unique<MoveOperation>(work.spec), Mask(test.devices), test.tile_bytes);
+    CountedLane lane(engines_);
+    lane.calls().left = calls;
+    corank::Outcome outcome;
+    const absl::Status done = sharded.Execute(lane, outcome);
+    ASSERT_EQ(lane.open_streams(), 0) << calls;
+    if (done.ok()) {
+      EXPECT_GT(calls, 50);
+      EXPECT_TRUE(ResultsOf(outcome).at(0) == work.expected);
+      break;
+    }
+    ASSERT_EQ(done, lane.calls().status) << calls;
+    EXPECT_TRUE(outcome.results.empty());
+  }
 }
 
 TEST_F(ShardedIntervalsOn, LeaveNothingInProgressWhateverFails) {

@@ -51,6 +51,18 @@ class ShardedIntervalsTest : public ShardedKeptTest {
     answer.status = running_->stub().GatherIntervals(&context, request, &answer.response);
     return answer;
   }
+  Answer<v1::MoveIntervalsResponse> Moved(const v1::MoveIntervalsRequest& request) {
+    Answer<v1::MoveIntervalsResponse> answer;
+    grpc::ClientContext context;
+    answer.status = running_->stub().MoveIntervals(&context, request, &answer.response);
+    return answer;
+  }
+  Answer<v1::ScatterIntervalsResponse> Scattered(const v1::ScatterIntervalsRequest& request) {
+    Answer<v1::ScatterIntervalsResponse> answer;
+    grpc::ClientContext context;
+    answer.status = running_->stub().ScatterIntervals(&context, request, &answer.response);
+    return answer;
+  }
   static v1::ExpandIntervalsRequest RequestOf(const std::vector<int32_t>& values, const std::vector<int64_t>& counts) {
     v1::ExpandIntervalsRequest request;
     *request.mutable_values() = Int32s(values);
@@ -160,6 +172,59 @@ TEST_P(IntervalsOn, AreGatheredFromAllParts) {
   EXPECT_GE(Shared("gather_intervals"), 4);
 }
 
+TEST_P(IntervalsOn, AreMovedBetweenAllParts) {
+  Start(GetParam(), 0, kPlenty);
+  const std::vector<int32_t> source = Keys(5000), before = Keys(6000, 9);
+  const std::vector<int64_t> from = {0, 4999, 1000, 2500, 10}, to = {1000, 0, 6000, 500, 4000},
+                             counts = {2600, 1, 0, 400, 1999};
+  std::vector<int32_t> expected = before, scattered(6000, 0);
+  int64_t taken = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    std::copy_n(source.begin() + from[i], counts[i], expected.begin() + to[i]);
+    std::copy_n(source.begin() + taken, counts[i], scattered.begin() + to[i]);
+    taken += counts[i];
+  }
+  v1::MoveIntervalsRequest request;
+  *request.mutable_source() = Int32s(source);
+  *request.mutable_source_offsets() = Int64s(from);
+  *request.mutable_destination_offsets() = Int64s(to);
+  *request.mutable_counts() = Int64s(counts);
+  *request.mutable_destination() = Int32s(before);
+  Answer<v1::MoveIntervalsResponse> answer;
+  EXPECT_TRUE(Eventually([&] {
+    answer = Moved(request);
+    return answer.devices() == GetParam();
+  })) << answer.status.error_message();
+  EXPECT_TRUE(Elements<int32_t>(answer.response.result()) == expected);
+  ASSERT_TRUE(Store("source", source).ok());
+  ASSERT_TRUE(Store("rows", before).ok());
+  *request.mutable_source() = Kept("source");
+  *request.mutable_destination() = Kept("rows");
+  *request.mutable_result_destination() = KeptAs("rows", /*sharded=*/true);
+  EXPECT_EQ(Moved(request).devices(), GetParam());
+  EXPECT_TRUE(Fetched("rows") == expected) << "in place of the destination itself";
+  *request.mutable_destination_offsets() = Int64s({1000, 0, 6000, 500, 3599});
+  answer = Moved(request);
+  EXPECT_EQ(BadField(answer.status), "destination_offsets[4]");
+  EXPECT_TRUE(Fetched("rows") == expected) << "as it was";
+  v1::ScatterIntervalsRequest scatter;
+  *scatter.mutable_source() = Int32s({source.begin(), source.begin() + taken});
+  *scatter.mutable_destination_offsets() = Int64s(to);
+  *scatter.mutable_counts() = Int64s(counts);
+  scatter.set_destination_count(6000);
+  Answer<v1::ScatterIntervalsResponse> back;
+  EXPECT_TRUE(Eventually([&] {
+    back = Scattered(scatter);
+    return back.devices() == GetParam();
+  })) << back.status.error_message();
+  EXPECT_TRUE(Elements<int32_t>(back.response.result()) == scattered);
+  *scatter.mutable_result_destination() = KeptAs("rows", /*sharded=*/true);
+  EXPECT_EQ(Scattered(scatter).devices(), GetParam());
+  EXPECT_TRUE(Fetched("rows") == scattered);
+  EXPECT_GE(Shared("move_intervals"), 2);
+  EXPECT_GE(Shared("scatter_intervals"), 2);
+}
+
 INSTANTIATE_TEST_SUITE_P(OnSeveralDevices, IntervalsOn, ::testing::Values(2, 3, 8));
 
 TEST_F(ShardedIntervalsTest, AnswerWithMoreThanADeviceHolds) {
@@ -225,6 +290,35 @@ TEST_F(ShardedIntervalsTest, TryAgainWhenMemoryRunsShort) {
       [&](const Answer<v1::ExpandIntervalsResponse>& answer) {
         ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
         EXPECT_TRUE(Elements<int32_t>(answer.response.values()) == expected);
+      });
+}
+
+TEST_F(ShardedIntervalsTest, AreNeverMovedAgainOntoTheirDestinationWhenMemoryRunsShort) {
+  Start(3);
+  SharedObject object(1 << 20);
+  ASSERT_TRUE(memory_->Register(object).ok());
+  const std::vector<int32_t> before = Keys(6000), source = Keys(3000, 5);
+  std::vector<int32_t> expected = before;
+  std::copy(source.begin(), source.end(), expected.begin() + 2000);
+  v1::MoveIntervalsRequest request;
+  *request.mutable_source() = Int32s(source);
+  *request.mutable_source_offsets() = Int64s({0, 1000});
+  *request.mutable_destination_offsets() = Int64s({2000, 3000});
+  *request.mutable_counts() = Int64s({1000, 2000});
+  *request.mutable_destination() = InRegion(v1::ELEMENT_TYPE_INT32, 6000, 0);
+  *request.mutable_result_destination() = ToRegion(0);
+  RunShortInEachCall(
+      3,
+      [&] {
+        std::copy(before.begin(), before.end(), object.As<int32_t>());
+        return Moved(request);
+      },
+      [&](const Answer<v1::MoveIntervalsResponse>& answer) {
+        if (!answer.status.ok()) {
+          EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << answer.status.error_message();
+          return;
+        }
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), object.As<int32_t>()));
       });
 }
 

@@ -262,9 +262,13 @@ export class Client extends Selecting {
    * Copies counts[i] elements from sourceOffsets[i] to destinationOffsets[i], for each i.
    * @returns the destination after all copies
    */
-  move(source: Values, intervals: MoveIntervals, options: CallOptions & Keep): Promise<KeptArray>;
+  move(source: Values, intervals: MoveIntervals, options: CallOptions & Keep & Dividing): Promise<KeptArray>;
   move<V extends Values>(source: V, intervals: MoveIntervals, options?: CallOptions): Promise<ValuesOf<V>>;
-  move(source: unknown, intervals: MoveIntervals, options: CallOptions & Partial<Keep> = {}): Promise<unknown> {
+  move(
+    source: unknown,
+    intervals: MoveIntervals,
+    options: CallOptions & Partial<Keep> & Dividing = {},
+  ): Promise<unknown> {
     return this.#perform(() => operators.move(source, intervals), options);
   }
 
@@ -272,9 +276,13 @@ export class Client extends Selecting {
    * Cuts the source into intervals of counts[i] elements and copies each to destinationOffsets[i].
    * @returns the destination after all copies
    */
-  scatter(source: Values, intervals: ScatterIntervals, options: CallOptions & Keep): Promise<KeptArray>;
+  scatter(source: Values, intervals: ScatterIntervals, options: CallOptions & Keep & Dividing): Promise<KeptArray>;
   scatter<V extends Values>(source: V, intervals: ScatterIntervals, options?: CallOptions): Promise<ValuesOf<V>>;
-  scatter(source: unknown, intervals: ScatterIntervals, options: CallOptions & Partial<Keep> = {}): Promise<unknown> {
+  scatter(
+    source: unknown,
+    intervals: ScatterIntervals,
+    options: CallOptions & Partial<Keep> & Dividing = {},
+  ): Promise<unknown> {
     return this.#perform(() => operators.scatter(source, intervals), options);
   }
 

@@ -31,8 +31,8 @@ export interface StoreOptions extends TransferOptions {
   type?: HalfType | undefined;
   /**
    * Have the server divide the array among its GPUs, so that it may be larger than the memory of one. It can be
-   * fetched, listed and deleted. Merges, sorts without segments, `expand` (as values) and `gather` (as the source) take
-   * it; the server refuses all other calls.
+   * fetched, listed and deleted. Merges, sorts without segments, `expand`, `gather`, `move` and `scatter` take it, but
+   * not as counts or offsets; the server refuses all other calls.
    */
   sharded?: boolean | undefined;
 }

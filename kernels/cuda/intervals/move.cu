@@ -333,7 +333,7 @@ cudaError_t Move(const MoveArgs& args, void* d_workspace, int64_t workspace_byte
   }
   CORANK_RETURN_IF_CUDA_ERROR(ChecksOverlap(args) ? CheckOverlap(args, d_workspace, workspace_bytes, d_report, stream)
                                                   : WriteReport(OperatorReport(), nullptr, d_report, stream));
-  if (args.total == 0) return cudaSuccess;
+  if (args.total == 0 || args.destination == nullptr) return cudaSuccess;
   Workspace workspace(d_workspace);
   const MovePlan plan = PlanOf(args, workspace);
   CORANK_RETURN_IF_CUDA_ERROR(MoveThroughBins(args, plan.bins, stream));

@@ -7,19 +7,15 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
-#include "server/model/parts.h"
 #include "server/run/device_ops/sharded_intervals.h"
+#include "server/run/sharded_operation.h"
 
 namespace corank {
 namespace {
 
-// A sharded gather takes less time than one device from about this mean length of its intervals on, if its source is in
-// host memory: the host cuts one in about 5 ns, in which a bus brings 265 bytes.
-constexpr int64_t kLeastMeanBytes = 512;
-
-// An interval that lies in one part of the source takes this many numbers: where it begins there and in the result, and
-// its count.
-constexpr int64_t kNumbers = 3;
+// Several devices take less time than one from about this many bytes for each interval on: the host cuts one in about 5
+// ns, in which a bus brings 265 bytes.
+constexpr int64_t kLeastIntervalBytes = 512;
 
 }  // namespace
 
@@ -54,10 +50,7 @@ int64_t MoveOperation::PieceWorkspace(const Engine& engine, int64_t intervals, i
   args.interval_count = intervals;
   args.total = rows;
   if (IsSharded(source_)) {
-    const int64_t any = 0;
-    args.source_offsets = args.destination_offsets = &any;
-    args.check_overlap = false;
-    return static_cast<int64_t>(source_.shards.size()) * engine.WorkspaceBytes(args);
+    return PartMoves::WorkspaceBytes(args, static_cast<int64_t>(source_.shards.size()), engine);
   }
   // The workspace depends on which offsets are present.
   const int64_t any = 0;
@@ -78,20 +71,21 @@ bool MoveOperation::InTurn() const {
 }
 
 Sharing MoveOperation::sharing() const {
-  if (spec_.op != Operator::kGatherIntervals) return {};
-  const bool is_long = spec_.total * args_.element_bytes >= kLeastMeanBytes * spec_.counts.count;
-  if (!is_long && !IsSharded(spec_.source) && !IsSharded(spec_.target)) return {};
-  return IntervalOperation::sharing();
+  const bool is_gather = spec_.op == Operator::kGatherIntervals;
+  if (!(is_gather ? ShardedIntervals::Takes(*this) : ShardedMove::Takes(*this))) return {};
+  if (!AnySharded(*this) && work_bytes() < kLeastIntervalBytes * spec_.counts.count) return {};
+  return {static_cast<int64_t>(inputs().size())};
 }
 
 std::unique_ptr<Operation> MoveOperation::Sharded(uint64_t devices) const {
-  return std::make_unique<ShardedIntervals>(std::make_unique<MoveOperation>(spec_), devices);
+  auto whole = std::make_unique<MoveOperation>(spec_);
+  if (spec_.op != Operator::kGatherIntervals) return std::make_unique<ShardedMove>(std::move(whole), devices);
+  return std::make_unique<ShardedIntervals>(std::move(whole), devices);
 }
 
 int64_t MoveOperation::interval_bytes() const {
-  constexpr auto kNumberBytes = static_cast<int64_t>(sizeof(int64_t));
-  if (!IsSharded(source_)) return 2 * kNumberBytes;
-  return kNumbers * static_cast<int64_t>(source_.shards.size()) * kNumberBytes;
+  if (IsSharded(source_)) return PartMoves::IntervalBytes(static_cast<int64_t>(source_.shards.size()));
+  return 2 * static_cast<int64_t>(sizeof(int64_t));
 }
 
 absl::Status MoveOperation::MakePiece(EngineStream& stream, const Piece& piece, absl::Span<void* const> d_out,
@@ -100,69 +94,31 @@ absl::Status MoveOperation::MakePiece(EngineStream& stream, const Piece& piece, 
   args.interval_count = piece.intervals;
   args.total = args.destination_count = piece.rows;
   args.destination = d_out[0];
-  std::vector<MoveArgs> moves;
-  if (IsSharded(source_)) {
-    CORANK_RETURN_IF_ERROR(CutByParts(stream, piece, args, moves));
-  } else {
-    CORANK_RETURN_IF_ERROR(UploadTo(stream, source_, &args.source));
-    CORANK_ASSIGN_OR_RETURN(args.counts, CopyCounts(stream, piece));
-    CORANK_ASSIGN_OR_RETURN(args.source_offsets, CopyOffsets(stream, *spec_.source_offsets, piece));
-    moves.push_back(args);
-  }
+  if (IsSharded(source_)) return GatherFromParts(stream, piece, args, report);
+  CORANK_RETURN_IF_ERROR(UploadTo(stream, source_, &args.source));
+  CORANK_ASSIGN_OR_RETURN(args.counts, CopyCounts(stream, piece));
+  CORANK_ASSIGN_OR_RETURN(args.source_offsets, CopyOffsets(stream, *spec_.source_offsets, piece));
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
-  for (const MoveArgs& move : moves) CORANK_RETURN_IF_ERROR(stream.Move(move, report));
-  return absl::OkStatus();
+  return stream.Move(args, report);
 }
 
-absl::Status MoveOperation::CutByParts(EngineStream& stream, const Piece& piece, const MoveArgs& whole,
-                                       std::vector<MoveArgs>& moves) const {
-  const auto parts = static_cast<int64_t>(source_.shards.size());
-  std::vector<int64_t> ends;
-  for (int64_t part = 0; part < parts; ++part) ends.push_back(PartBegin(source_.count, parts, part + 1));
-  // Each interval has one place at most in each part.
-  const int64_t part_numbers = kNumbers * piece.intervals;
-  CORANK_ASSIGN_OR_RETURN(void* const memory, stream.AllocateHost(piece.intervals * interval_host_bytes()));
-  auto* const h_numbers = static_cast<int64_t*>(memory);
-  std::vector<MoveArgs> of_parts(static_cast<size_t>(parts), whole);
-  for (MoveArgs& move : of_parts) move.interval_count = move.total = 0;
+absl::Status MoveOperation::GatherFromParts(EngineStream& stream, const Piece& piece, const MoveArgs& args,
+                                            OperatorReport* report) const {
+  PartMoves moves(stream, PartsOf(source_));
+  CORANK_RETURN_IF_ERROR(moves.Begin(piece.intervals));
   int64_t row = 0;
   for (int64_t i = 0; i < piece.intervals; ++i) {
-    int64_t from = NumberAt(*spec_.source_offsets, piece.first_interval + i) + (i == 0 ? piece.skipped : 0);
-    int64_t left = i == 0                     ? piece.first_count
-                   : i + 1 == piece.intervals ? piece.last_count
-                                              : NumberAt(spec_.counts, piece.first_interval + i);
-    for (auto part = std::upper_bound(ends.begin(), ends.end(), from) - ends.begin(); left > 0; ++part) {
-      MoveArgs& move = of_parts[static_cast<size_t>(part)];
-      const int64_t count = std::min(left, ends[static_cast<size_t>(part)] - from);
-      int64_t* const numbers = h_numbers + part * part_numbers + move.interval_count;
-      numbers[0] = from - PartBegin(source_.count, parts, part);
-      numbers[piece.intervals] = row;
-      numbers[2 * piece.intervals] = count;
-      ++move.interval_count;
-      move.total += count;
-      row += count;
-      from += count;
-      left -= count;
-    }
+    const int64_t interval = piece.first_interval + i;
+    const int64_t from = NumberAt(*spec_.source_offsets, interval) + (i == 0 ? piece.skipped : 0);
+    const int64_t count = i == 0                     ? piece.first_count
+                          : i + 1 == piece.intervals ? piece.last_count
+                                                     : NumberAt(spec_.counts, interval);
+    moves.Add(from, row, count);
+    row += count;
   }
-  for (int64_t part = 0; part < parts; ++part) {
-    MoveArgs& move = of_parts[static_cast<size_t>(part)];
-    if (move.total == 0) continue;
-    const auto take = [&](int64_t number) -> absl::StatusOr<const int64_t*> {
-      const int64_t bytes = move.interval_count * static_cast<int64_t>(sizeof(int64_t));
-      CORANK_ASSIGN_OR_RETURN(void* const d_numbers, stream.AllocateDevice(bytes));
-      const int64_t* const from = h_numbers + part * part_numbers + number * piece.intervals;
-      CORANK_RETURN_IF_ERROR(stream.CopyToDevice(d_numbers, from, bytes));
-      return static_cast<const int64_t*>(d_numbers);
-    };
-    move.source = source_.shards[static_cast<size_t>(part)];
-    move.check_overlap = false;
-    CORANK_ASSIGN_OR_RETURN(move.source_offsets, take(0));
-    CORANK_ASSIGN_OR_RETURN(move.destination_offsets, take(1));
-    CORANK_ASSIGN_OR_RETURN(move.counts, take(2));
-    moves.push_back(move);
-  }
-  return absl::OkStatus();
+  CORANK_RETURN_IF_ERROR(moves.Copy());
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  return moves.Run(args, report);
 }
 
 absl::Status MoveOperation::Run(EngineStream& stream, OperatorReport* report) {

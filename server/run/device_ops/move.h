@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "server/model/operand.h"
+#include "server/run/engine_stream_ring.h"
+#include "server/run/row_sink.h"
 #include "server/run/rows_in_turn.h"
 
 namespace corank {
 
 /// Move, gather (no destination offsets) and scatter (no source offsets). A gather with its source on a device makes
 /// rows in turn: any piece may read any part of the source. Several devices share a gather with a part of the source in
-/// the memory of each: the host cuts the intervals where the parts meet, and one launch for each part reads its rows,
-/// over the link between the devices.
+/// the memory of each.
 class MoveOperation final : public IntervalOperation {
  public:
   struct Spec {
@@ -31,6 +32,8 @@ class MoveOperation final : public IntervalOperation {
     std::shared_ptr<ResultTarget> target = nullptr;
   };
   explicit MoveOperation(Spec spec);
+
+  const Spec& spec() const { return spec_; }
 
   Operator op() const override { return spec_.op; }
   int64_t work_bytes() const override;
@@ -48,9 +51,8 @@ class MoveOperation final : public IntervalOperation {
  private:
   bool InTurn() const override;
   int64_t PieceWorkspace(const Engine& engine, int64_t intervals, int64_t rows) const override;
-  // Enqueues copies of a piece's intervals, cut by the parts of the source. Appends the launch for each part.
-  absl::Status CutByParts(EngineStream& stream, const Piece& piece, const MoveArgs& whole,
-                          std::vector<MoveArgs>& moves) const;
+  absl::Status GatherFromParts(EngineStream& stream, const Piece& piece, const MoveArgs& args,
+                               OperatorReport* report) const;
   // Bytes of inputs and result in host memory.
   int64_t SpilledBytes() const;
   // Fills the result with the destination's previous contents.
@@ -60,6 +62,58 @@ class MoveOperation final : public IntervalOperation {
   Operand source_{spec_.source};
   MoveArgs args_;
   const void* d_initial_ = nullptr;
+};
+
+/// MoveIntervals and ScatterIntervals on several devices at a time. Each device takes an equal part of the source,
+/// makes an equal part of the destination, and returns it over its own bus. The host cuts the intervals where parts
+/// meet (kernels/engine/part_moves.h), some intervals at a time. One device checks before that no destinations overlap.
+class ShardedMove final : public Operation {
+ public:
+  /// Whether several devices can do the work: its arrays and results are sharded or in host memory.
+  static bool Takes(const MoveOperation& whole);
+
+  /// `whole`: the same work on one device. `tile_bytes`: most bytes of the intervals that are cut at a time.
+  ShardedMove(std::unique_ptr<MoveOperation> whole, uint64_t devices, int64_t tile_bytes = RowsInTurn::kPieceBytes);
+
+  Operator op() const override { return whole_->op(); }
+  int64_t work_bytes() const override { return whole_->work_bytes(); }
+  bool is_repeatable() const override { return !whole_->OverwritesInputs(); }
+  /// Of each device.
+  int64_t device_bytes(const Engine& engine) const override;
+  int64_t host_bytes() const override;
+  absl::Status Execute(Lane& lane, Outcome& outcome) override;
+
+ private:
+  // Streams of each device by their numbers: for its parts of arrays, and for intervals in turn.
+  static constexpr int kPartStream = 0, kFirstTileStream = 1, kTileStreams = 3;
+
+  // A device's parts.
+  struct Part {
+    v1::RequestStats stats = {};
+    EngineStreamRing inputs, turns;  // of streams: for the parts of arrays; for intervals
+    int64_t begin = 0, count = 0;    // of the destination
+    char* d_destination = nullptr;
+
+    Part(Lane& lane, int device);
+  };
+
+  const MoveOperation::Spec& spec() const { return whole_->spec(); }
+  int64_t devices() const { return static_cast<int64_t>(devices_.size()); }
+  bool checks_overlap() const { return spec().check_overlap && spec().destination_offsets.has_value(); }
+  int64_t TileIntervals() const;
+  MoveArgs CheckArgs() const;
+
+  absl::Status TakeParts(std::vector<std::unique_ptr<Part>>& parts, Operand& source);
+  absl::Status Check(EngineStream& stream, OperatorReport* report) const;
+  // Moves what `intervals` intervals from `first` on bring to a part. The first element of the source that a scatter
+  // takes is `from`.
+  absl::Status MoveTile(const Operand& source, int64_t first, int64_t intervals, int64_t from, Part& part,
+                        OperatorReport* report) const;
+  absl::Status Return(const RowResult& result, Part& part) const;
+
+  const std::unique_ptr<MoveOperation> whole_;
+  const std::vector<int> devices_;
+  const int64_t tile_bytes_;
 };
 
 }  // namespace corank

@@ -12,30 +12,10 @@
 #include "server/run/sharded_operation.h"
 
 namespace corank {
-namespace {
-
-// Streams of each device by their numbers: for its part of inputs, and for tiles in turn.
-constexpr int kPartStream = 0, kFirstTileStream = 1;
-constexpr int kTileStreams = 3;
-
-}  // namespace
 
 bool ShardedIntervals::Takes(const IntervalOperation& whole) {
-  const std::vector<const Operand*> inputs = whole.inputs();
-  const auto& results = whole.results();
-  const auto can_share = [](const auto& array) { return CanShare(array); };
-  const auto is_sharded = [](const auto& array) { return IsSharded(array); };
-  const auto of_input = [](const auto& what) { return [&what](const Operand* input) { return what(*input); }; };
-  const auto of_result = [](const auto& what) {
-    return [&what](const PendingResult& result) { return what(result.target); };
-  };
-  if (!std::all_of(inputs.begin(), inputs.end(), of_input(can_share)) ||
-      !std::all_of(results.begin(), results.end(), of_result(can_share))) {
-    return false;
-  }
-  return std::any_of(inputs.begin(), inputs.end(), of_input(is_sharded)) ||
-         std::any_of(results.begin(), results.end(), of_result(is_sharded)) ||
-         (results.front().count > 0 && !whole.OverwritesInputs());
+  if (!CanShare(whole)) return false;
+  return AnySharded(whole) || (whole.results().front().count > 0 && !whole.OverwritesInputs());
 }
 
 ShardedIntervals::ShardedIntervals(std::unique_ptr<IntervalOperation> whole, uint64_t devices, int64_t tile_bytes)
@@ -87,12 +67,7 @@ absl::Status ShardedIntervals::Divide(Lane& lane, v1::RequestStats* stats) {
     CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, streams.back().Next());
     for (const Divided& divided : divided_) {
       const auto parts = static_cast<int64_t>(devices_.size()), part = static_cast<int64_t>(i);
-      const int64_t first = PartBegin(divided.whole.count, parts, part);
-      const int64_t count = PartCount(divided.whole.count, parts, part);
-      if (count == 0) continue;
-      CORANK_ASSIGN_OR_RETURN(void* const d_part, stream->AllocateDevice(count * divided.whole.element_bytes));
-      CORANK_RETURN_IF_ERROR(CopyElements(*stream, divided.whole, first, count, d_part));
-      divided.input->shards[i] = d_part;
+      CORANK_ASSIGN_OR_RETURN(divided.input->shards[i], TakePart(*stream, divided.whole, parts, part));
     }
     CORANK_RETURN_IF_ERROR(stream->EndCopyIn());
     CORANK_RETURN_IF_ERROR(stream->EndKernels());

@@ -33,6 +33,9 @@ class ShardedIntervals final : public Operation {
   absl::Status Execute(Lane& lane, Outcome& outcome) override;
 
  private:
+  // Streams of each device by their numbers: for its part of inputs, and for tiles in turn.
+  static constexpr int kPartStream = 0, kFirstTileStream = 1, kTileStreams = 3;
+
   class Part;
   // An input that is copied in, in parts.
   struct Divided {

@@ -37,7 +37,7 @@ _FETCHED = memory.FetchArrayResponse.DESCRIPTOR.fields_by_name
 class Sharded(str):
     """The name of a result that the server divides among its GPUs: `keep=Sharded("name")`.
 
-    Sort, argsort, merge, expand, gather and load_balance take it.
+    Sorts, argsorts, merge, expand, gather, scatter, move and load_balance take it.
 
     Examples:
         >>> client.store("big", [3, 1, 2], sharded=True)
