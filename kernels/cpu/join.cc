@@ -40,13 +40,15 @@ struct Scratch {
 
 Scratch TakeScratch(const JoinArgs& args, int threads, Workspace& workspace) {
   Scratch scratch = {};
+  Workspace sorting(nullptr);
   const int64_t index_bytes = JoinIndexBytes(args.left_count, args.right_count);
   if (!args.right_sorted) {
     scratch.keys = workspace.Take<char>(args.right_count * KeyBytes(args.key_type));
     scratch.rows = workspace.Take<char>(args.right_count * IndexBytes(args.right_count - 1));
     // Sizes depend on which outputs there are, not on where they are.
     char present = 0;
-    scratch.sort = workspace.Take<char>(SortWorkspaceBytes(SortOf(args, &present, &present), threads));
+    sorting = workspace;  // the rest takes the same memory, because nothing writes it before the sort is over
+    scratch.sort = sorting.Take<char>(SortWorkspaceBytes(SortOf(args, &present, &present), threads));
   }
   scratch.table = workspace.Take<char>(KeyBucketEntries(args.right_count) * index_bytes);
   if (!args.count_only) {
@@ -59,6 +61,7 @@ Scratch TakeScratch(const JoinArgs& args, int threads, Workspace& workspace) {
     scratch.is_matched = workspace.Take<uint8_t>(args.right_count);
     scratch.unmatched_before = workspace.Take<int64_t>(Pieces(args.right_count) + 1);
   }
+  if (sorting.used_bytes() > workspace.used_bytes()) workspace = sorting;
   return scratch;
 }
 
