@@ -161,6 +161,25 @@ def test_rows_of_equal_hashes_are_no_partners_unless_their_keys_are_equal(
         assert list(zip(*rows)) == [pair[: len(rows)] for pair in pairs], left.schema
 
 
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("make", ["pyarrow", "polars"])
+def test_keys_of_few_bits_need_no_hashes(
+    any_client: corank.Client, monkeypatch: pytest.MonkeyPatch, make: str, how: Any
+) -> None:
+    of = pytest.importorskip(make)
+    monkeypatch.setattr(joins, "_by_hash", None)
+    for seed in range(6):
+        rng = np.random.default_rng(500 + seed)
+        left, right, names = sides(rng, [pa.bool_(), pa.int8(), pa.uint16(), pa.date32()])
+        nulls_equal = bool(rng.integers(2))
+        given, other = (table if make == "pyarrow" else of.from_arrow(table) for table in (left, right))
+        found: Any = any_client.join_by(given, other, names, how=how, nulls_equal=nulls_equal)
+        numbers = [list(found[name]) for name in ("l", "r")[: 1 if how in ("semi", "anti") else 2]]
+        rows = [[each.as_py() if make == "pyarrow" else each for each in column] for column in numbers]
+        pairs = looped(left, right, names, how, nulls_equal)
+        assert list(zip(*rows)) == [pair[: len(rows)] for pair in pairs], left.schema
+
+
 def test_dictionaries_join_by_their_values(any_client: corank.Client) -> None:
     left = pa.table({"k": pa.array(["a", "b", None, "a"]).dictionary_encode(), "l": [0, 1, 2, 3]})
     right = pa.table({"k": pa.array(["c", "a", None]), "r": [0, 1, 2]})

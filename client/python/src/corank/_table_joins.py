@@ -16,6 +16,7 @@ from corank._errors import InvalidArgument
 from corank._frames import Library, Rows, Wanted, library_of
 from corank._key_columns import Order, direct_keys
 from corank._key_tables import key_table, of_one_schema
+from corank._packed_keys import packed_keys
 from corank._table_order import row_codes
 from corank._table_sorts import names_of, order_by
 from corank._typed import ArrayOperators
@@ -47,11 +48,12 @@ def null_rows(keys: Any, order: Order) -> Any:
 
 
 def _direct(keys: Sequence[Any], is_null: Sequence[Any]) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """The keys of both sides as arrays for the server's Join, if they are one column of numbers without nulls."""
-    if keys[0].num_columns > 1 or any(each is not None for each in is_null):
-        return None
-    left, right = (direct_keys(each.column(0), False, "last", "greatest") for each in keys)
-    return None if left is None or right is None else (left, right)
+    """The keys of both sides as arrays for the server's Join, if they are numbers that fit into 64 bits."""
+    if keys[0].num_columns == 1 and all(each is None for each in is_null):
+        left, right = (direct_keys(each.column(0), False, "last", "greatest") for each in keys)
+        if left is not None and right is not None:
+            return left, right
+    return packed_keys(keys, is_null)
 
 
 def _by_hash(
