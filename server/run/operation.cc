@@ -46,17 +46,13 @@ int64_t KernelOperation::work_bytes() const {
   return bytes;
 }
 
-std::vector<const Operand*> KernelOperation::inputs() const {
-  std::vector<const Operand*> inputs;
-  for (const Place& input : inputs_) inputs.push_back(input.input);
-  return inputs;
+bool KernelOperation::AnyInput(absl::FunctionRef<bool(const Operand&)> is) const {
+  return std::any_of(inputs_.begin(), inputs_.end(), [is](const Place& input) { return is(*input.input); });
 }
 
 bool KernelOperation::OverwritesInputs() const {
   return std::any_of(results_.begin(), results_.end(), [this](const PendingResult& result) {
-    return std::any_of(inputs_.begin(), inputs_.end(), [&result](const Place& input) {
-      return Overlaps(*input.input, result.target, result.size_bytes());
-    });
+    return AnyInput([&](const Operand& input) { return Overlaps(input, result.target, result.size_bytes()); });
   });
 }
 

@@ -168,7 +168,8 @@ class KernelOperation : public Operation {
   /// Uploads the inputs and allocates the results.
   virtual absl::Status CopyIn(EngineStream& stream);
 
-  std::vector<const Operand*> inputs() const;
+  size_t input_count() const { return inputs_.size(); }
+  bool AnyInput(absl::FunctionRef<bool(const Operand&)> is) const;
   const absl::InlinedVector<PendingResult, 3>& results() const { return results_; }
   /// Whether a result lies, in part or as a whole, where an input is.
   bool OverwritesInputs() const;

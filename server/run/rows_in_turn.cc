@@ -61,7 +61,7 @@ IntervalCursor::Piece IntervalCursor::Next(int64_t most_rows, int64_t most_inter
 
 Sharing IntervalOperation::sharing() const {
   if (!ShardedIntervals::Takes(*this)) return {};
-  return {static_cast<int64_t>(inputs().size())};
+  return {static_cast<int64_t>(input_count())};
 }
 
 absl::StatusOr<int64_t> IntervalOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,

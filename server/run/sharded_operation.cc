@@ -28,16 +28,14 @@ absl::Status FinishAll(const std::vector<EngineStream*>& streams, absl::Status s
 }  // namespace
 
 bool CanShare(const KernelOperation& whole) {
-  const std::vector<const Operand*> inputs = whole.inputs();
   const auto& results = whole.results();
-  return std::all_of(inputs.begin(), inputs.end(), [](const Operand* input) { return CanShare(*input); }) &&
+  return !whole.AnyInput([](const Operand& input) { return !CanShare(input); }) &&
          std::all_of(results.begin(), results.end(), [](const auto& result) { return CanShare(result.target); });
 }
 
 bool AnySharded(const KernelOperation& whole) {
-  const std::vector<const Operand*> inputs = whole.inputs();
   const auto& results = whole.results();
-  return std::any_of(inputs.begin(), inputs.end(), [](const Operand* input) { return IsSharded(*input); }) ||
+  return whole.AnyInput([](const Operand& input) { return IsSharded(input); }) ||
          std::any_of(results.begin(), results.end(), [](const auto& result) { return IsSharded(result.target); });
 }
 

@@ -74,7 +74,7 @@ Sharing MoveOperation::sharing() const {
   const bool is_gather = spec_.op == Operator::kGatherIntervals;
   if (!(is_gather ? ShardedIntervals::Takes(*this) : ShardedMove::Takes(*this))) return {};
   if (!AnySharded(*this) && work_bytes() < kLeastIntervalBytes * spec_.counts.count) return {};
-  return {static_cast<int64_t>(inputs().size())};
+  return {static_cast<int64_t>(input_count())};
 }
 
 std::unique_ptr<Operation> MoveOperation::Sharded(uint64_t devices) const {
