@@ -1,8 +1,6 @@
 #include "server/server.h"
 
 #include <algorithm>
-#include <limits>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

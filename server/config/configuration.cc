@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <iterator>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"

@@ -2,8 +2,6 @@
 #include <cstdint>
 
 #include "absl/flags/flag.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/base/status_macros.h"
 #include "server/config/byte_count.h"

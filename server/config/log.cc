@@ -6,7 +6,6 @@
 #include "absl/flags/flag.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "server/base/status_macros.h"
 #include "server/config/groups.h"
 
 ABSL_FLAG(std::string, log_level, "info", "Lowest level of log lines: debug, info, warning or error.");

@@ -2,7 +2,6 @@
 
 #include "absl/flags/flag.h"
 #include "absl/time/time.h"
-#include "server/base/status_macros.h"
 #include "server/config/groups.h"
 
 ABSL_FLAG(std::string, config, "",

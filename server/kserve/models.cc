@@ -1,7 +1,5 @@
 #include "server/kserve/models.h"
 
-#include <utility>
-
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"

@@ -3,8 +3,6 @@
 #define CORANK_SERVER_KSERVE_REGION_CALLS_H_
 
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

@@ -2,7 +2,6 @@
 #ifndef CORANK_SERVER_MEMORY_FAULT_GUARD_H_
 #define CORANK_SERVER_MEMORY_FAULT_GUARD_H_
 
-#include <atomic>
 #include <cstddef>
 
 namespace corank {

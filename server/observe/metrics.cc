@@ -1,6 +1,5 @@
 #include "server/observe/metrics.h"
 
-#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <utility>

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "kernels/engine/budget.h"
-#include "kernels/engine/engine.h"
 #include "server/memory/device_set.h"
 #include "server/memory/run_buffers.h"
 #include "server/run/operation.h"

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/common/types.h"
 #include "proto/payloads.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"

@@ -3,8 +3,6 @@
 #include <array>
 #include <string>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "absl/types/span.h"
 #include "google/protobuf/descriptor.h"

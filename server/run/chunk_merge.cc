@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
-#include "absl/strings/str_cat.h"
 #include "kernels/common/key_order.h"
 #include "server/base/status_macros.h"
 #include "server/run/engine_stream_ring.h"

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
-#include "server/run/engine_stream_ring.h"
 #include "server/run/external_work.h"
 #include "server/run/row_sink.h"
 #include "server/run/rows_in_turn.h"

@@ -1,7 +1,6 @@
 #include "server/run/device_watch.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/time/time.h"
 #include "server/base/errors.h"

@@ -1,7 +1,6 @@
 #include "server/run/operation.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"

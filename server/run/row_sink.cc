@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "kernels/engine/alignment.h"
 #include "server/base/status_macros.h"

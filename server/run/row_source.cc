@@ -1,6 +1,5 @@
 #include "server/run/row_source.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "server/base/status_macros.h"

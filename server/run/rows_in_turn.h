@@ -9,7 +9,6 @@
 #include "absl/types/span.h"
 #include "kernels/engine/engine.h"
 #include "server/model/operand.h"
-#include "server/model/result_target.h"
 #include "server/run/operation.h"
 
 namespace corank {

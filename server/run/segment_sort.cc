@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <utility>
 
 #include "server/base/status_macros.h"
 #include "server/model/offsets.h"

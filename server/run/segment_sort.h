@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "server/run/device_ops/sort.h"
 #include "server/run/engine_stream_ring.h"
 #include "server/run/job_memory.h"

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
-#include "server/run/engine_stream_ring.h"
 
 namespace corank {
 namespace {

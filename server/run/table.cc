@@ -5,7 +5,6 @@
 
 #include "kernels/common/row_order.h"
 #include "kernels/engine/alignment.h"
-#include "server/base/status_macros.h"
 
 namespace corank {
 

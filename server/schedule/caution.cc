@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/time/time.h"
+
 namespace corank {
 namespace {
 

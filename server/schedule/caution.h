@@ -2,7 +2,6 @@
 #ifndef CORANK_SERVER_SCHEDULE_CAUTION_H_
 #define CORANK_SERVER_SCHEDULE_CAUTION_H_
 
-#include "absl/time/time.h"
 #include "server/base/clock.h"
 
 namespace corank {

@@ -1,7 +1,6 @@
 // How takers get work from the queue.
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "server/base/steady_wait.h"
 #include "server/schedule/request_cost.h"

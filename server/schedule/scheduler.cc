@@ -1,7 +1,6 @@
 #include "server/schedule/scheduler.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"

@@ -1,7 +1,6 @@
 // Group and Rank.
 #include "server/run/device_ops/group.h"
 
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

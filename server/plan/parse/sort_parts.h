@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "corank/v1/operators.pb.h"
 #include "server/model/operand.h"
