@@ -19,12 +19,6 @@ namespace {
 
 using google::protobuf::Message;
 
-// Only marks the array as a stream.
-class Announced final : public InlinePlaces {
- public:
-  absl::Status Find(const v1::Array&, Field, ArrayUse, Operand*) override { return absl::OkStatus(); }
-};
-
 // Asks the parser what it does with each array of a request whose arrays have not arrived.
 class ArrayUses final : public Places {
  public:
@@ -178,9 +172,8 @@ absl::Status ExecutePlan::AddInput(const v1::Array& array, const std::string& pa
   const bool is_taken =
       std::any_of(inputs_.begin(), inputs_.end(), [id](const StreamInput& input) { return input.stream_id == id; });
   CORANK_RETURN_IF_ERROR(CheckStreamId(id, path + ".stream.stream_id", is_taken));
-  Announced announced;
   CORANK_ASSIGN_OR_RETURN(const Operand operand,
-                          CheckArray(true, array, {path}, is_control ? ArrayUse::kInt64 : ArrayUse::kMoved, announced));
+                          CheckElements(true, array, {path}, is_control ? ArrayUse::kInt64 : ArrayUse::kMoved));
   const int64_t count = array.has_count() ? array.count() : -1;
   if (array.has_count() && (count < 0 || count > std::numeric_limits<int64_t>::max() / operand.element_bytes)) {
     return InvalidField(path + ".count",

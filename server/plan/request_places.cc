@@ -180,9 +180,8 @@ class RequestPlaces::ShardedTarget final : public StoredTarget {
 
 absl::Status RequestPlaces::Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) {
   if (array.has_inline_data()) {
-    const absl::string_view bytes = payloads_->Find(array);
     operand->is_pinned = true;
-    return SetBytes(array, field, "inline_data", bytes.data(), static_cast<int64_t>(bytes.size()), operand);
+    return SetBytes(array, field, payloads_->Find(array), operand);
   }
   CORANK_ASSIGN_OR_RETURN(const std::optional<NamedRegion> region, RegionOf(array, field));
   if (region) return FindInRegion(*region, array, field, use, operand);
@@ -190,7 +189,7 @@ absl::Status RequestPlaces::Find(const v1::Array& array, Field field, ArrayUse u
     CORANK_RETURN_IF_ERROR(AtField(CheckStoredArrays(*caller_), field.Sub("stored")));
     if (shared_.arrays->is_on()) return FindKept(array, field, use, operand);
   }
-  return InlinePlaces::Find(array, field, use, operand);
+  return PlaceUnavailable(array, field);
 }
 
 template <typename Message>
@@ -466,7 +465,7 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::Target(const v1::De
     if (shared_.arrays->is_on()) return KeepResult(destination.stored(), field, bytes, element_bytes);
   }
   CORANK_ASSIGN_OR_RETURN(const std::optional<NamedRegion> named, RegionOf(destination, field));
-  if (!named) return InlinePlaces::Target(destination, field, bytes, element_bytes);
+  if (!named) return PlaceUnavailable(destination, field);
   CORANK_ASSIGN_OR_RETURN(Span span, FindSpan(*named, bytes, element_bytes, field));
   CORANK_RETURN_IF_ERROR(CheckDisjoint(span, !named->is_on_host(), field));
   if (!named->is_on_host()) result_devices_ |= DeviceSet::Only(span.region->device());

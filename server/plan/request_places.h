@@ -42,7 +42,7 @@ using KeptRooms = std::map<std::string, KeptRoom>;
 /// Used by one thread, for one request. Find may wait (see Places). Results for the response go to pinned memory, from
 /// which they are sent. All server memory is reserved here, before admission, so that the request cannot run out of it
 /// later; RESOURCE_EXHAUSTED, with RetryInfo unless the caller's own quota is full.
-class RequestPlaces : public InlinePlaces {
+class RequestPlaces : public Places {
  public:
   /// Server memory that a request got before its arrays arrived.
   struct Promised {

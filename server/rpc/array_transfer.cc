@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,20 +20,6 @@
 
 namespace corank {
 namespace {
-
-// The header's array as an operand whose bytes have not arrived yet.
-class AnnouncedPlaces final : public InlinePlaces {
- public:
-  absl::Status Find(const v1::Array& array, Field field, ArrayUse, Operand* operand) override {
-    if (!array.has_count() || array.count() < 0) return InvalidField(field.Sub("count"), "required, 0 or more");
-    if (array.count() > std::numeric_limits<int64_t>::max() / operand->element_bytes) {
-      return TooLargeField(field.Sub("count"), absl::StrCat(array.count(), " elements are too many"));
-    }
-    operand->count = array.count();
-    operand->is_pending = true;
-    return absl::OkStatus();
-  }
-};
 
 class StoreCall final : public wire::Handler, public std::enable_shared_from_this<StoreCall> {
  public:
@@ -117,9 +102,14 @@ class StoreCall final : public wire::Handler, public std::enable_shared_from_thi
       return InvalidField("header.array", "its place must be a stream, also if it is empty");
     }
     CORANK_RETURN_IF_ERROR(CheckName("header.name", header.name()));
-    AnnouncedPlaces announced;
-    CORANK_ASSIGN_OR_RETURN(const Operand operand, CheckArray(header.has_array(), header.array(), {"header.array"},
-                                                              ArrayUse::kMoved, announced));
+    constexpr Field kArray{"header.array"};
+    CORANK_ASSIGN_OR_RETURN(Operand operand,
+                            CheckElements(header.has_array(), header.array(), kArray, ArrayUse::kMoved));
+    operand.count = header.array().count();
+    if (!header.array().has_count() || operand.count < 0) {
+      return InvalidField(kArray.Sub("count"), "required, 0 or more");
+    }
+    CORANK_RETURN_IF_ERROR(CheckSize(operand, kArray));
     name_ = header.name();
     CORANK_ASSIGN_OR_RETURN(expiry_, environment_.places.arrays->ReadExpiry("header.expiry", header.expiry()));
     stream_id_ = header.array().stream().stream_id();

@@ -9,11 +9,33 @@
 #include <vector>
 
 #include "server/base/errors.h"
+#include "server/plan/parse/arrays.h"
+#include "server/plan/parse/places.h"
 #include "tests/server/bad_requests.h"
 #include "tests/server/messages.h"
 
 namespace corank::testing {
 namespace {
+
+// Inline arrays and results alone, from the message.
+class InlinePlaces final : public Places {
+ public:
+  absl::Status Find(const v1::Array& array, Field field, ArrayUse, Operand* operand) override {
+    if (array.has_inline_data()) return SetBytes(array, field, array.inline_data(), operand);
+    return PlaceUnavailable(array, field);
+  }
+  absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t,
+                                                       int32_t) override {
+    if (IsInline(destination)) return nullptr;
+    return PlaceUnavailable(destination, field);
+  }
+};
+
+template <typename Request>
+absl::StatusOr<std::unique_ptr<Operation>> ValidateInline(const Request& request, const Limits& limits) {
+  InlinePlaces places;
+  return Validate(request, limits, places);
+}
 
 // All checks of a request, in the server's order.
 absl::Status ValidateAll(const AnyRequest& any) {
@@ -23,7 +45,7 @@ absl::Status ValidateAll(const AnyRequest& any) {
         if (absl::Status s = ValidateMessageBytes(static_cast<int64_t>(request.ByteSizeLong()), limits); !s.ok())
           return s;
         if (absl::Status s = ValidateOptions(request.options()).status(); !s.ok()) return s;
-        return Validate(request, limits).status();
+        return ValidateInline(request, limits).status();
       },
       any);
 }
@@ -143,18 +165,18 @@ TEST(Validate, ALimitKeepsTheStringsOfAColumnFew) {
     *column.mutable_offsets() = Int64s(offsets);
   };
   set_strings();
-  EXPECT_EQ(NamedField(Validate(sort, limits).status()), "key_columns");
+  EXPECT_EQ(NamedField(ValidateInline(sort, limits).status()), "key_columns");
   sort.set_limit(20);
-  EXPECT_EQ(Validate(sort, limits).status(), absl::OkStatus());
+  EXPECT_EQ(ValidateInline(sort, limits).status(), absl::OkStatus());
   sort.set_limit(150);
-  EXPECT_EQ(NamedField(Validate(sort, limits).status()), "key_columns");
+  EXPECT_EQ(NamedField(ValidateInline(sort, limits).status()), "key_columns");
   // The first strings may include one long one.
   offsets.back() += 10'000;
   set_strings();
   sort.set_limit(20);
-  EXPECT_EQ(NamedField(Validate(sort, limits).status()), "key_columns");
+  EXPECT_EQ(NamedField(ValidateInline(sort, limits).status()), "key_columns");
   sort.set_limit(0);
-  EXPECT_EQ(Validate(sort, limits).status(), absl::OkStatus());
+  EXPECT_EQ(ValidateInline(sort, limits).status(), absl::OkStatus());
 }
 
 TEST(Validate, TheResultsOfAColumnIncludeItsValidity) {
@@ -164,12 +186,12 @@ TEST(Validate, TheResultsOfAColumnIncludeItsValidity) {
   v1::KeyColumn& column = *sort.add_key_columns();
   column.mutable_data()->set_type(v1::ELEMENT_TYPE_UINT8);
   column.mutable_data()->set_inline_data(std::string(7200, 'x'));
-  EXPECT_EQ(Validate(sort, limits).status(), absl::OkStatus());
+  EXPECT_EQ(ValidateInline(sort, limits).status(), absl::OkStatus());
   column.mutable_validity()->set_type(v1::ELEMENT_TYPE_UINT8);
   column.mutable_validity()->set_inline_data(std::string(900, 'x'));
-  EXPECT_EQ(NamedField(Validate(sort, limits).status()), "key_columns");
+  EXPECT_EQ(NamedField(ValidateInline(sort, limits).status()), "key_columns");
   sort.set_limit(6400);
-  EXPECT_EQ(Validate(sort, limits).status(), absl::OkStatus());
+  EXPECT_EQ(ValidateInline(sort, limits).status(), absl::OkStatus());
 }
 
 TEST(Validate, PrioritiesAndRequestIds) {

@@ -61,17 +61,25 @@ int32_t ElementBytes(const v1::Array& array) {
   return is_key ? KeyBytes(static_cast<KeyType>(array.type())) : 0;  // keys have the contract's numbers
 }
 
-absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use, Places& places) {
+absl::StatusOr<Operand> CheckElements(bool present, const v1::Array& array, Field field, ArrayUse use) {
   if (!present) return InvalidField(field.Path(), "required");
   CORANK_RETURN_IF_ERROR(CheckType(array, field, use));
   Operand operand;
   operand.type = array.type();
   operand.element_bytes = ElementBytes(array);
+  return operand;
+}
+
+absl::Status CheckSize(const Operand& array, Field field) {
+  return IsTooLarge(array.count, array.element_bytes) ? TooLarge(array.count, array.element_bytes, field.Sub("count"))
+                                                      : absl::OkStatus();
+}
+
+absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use, Places& places) {
+  CORANK_ASSIGN_OR_RETURN(Operand operand, CheckElements(present, array, field, use));
   if (array.place_case() != v1::Array::PLACE_NOT_SET) {
     CORANK_RETURN_IF_ERROR(places.Find(array, field, use, &operand));
-    if (IsTooLarge(operand.count, operand.element_bytes)) {
-      return TooLarge(operand.count, operand.element_bytes, field.Sub("count"));
-    }
+    CORANK_RETURN_IF_ERROR(CheckSize(operand, field));
   } else if (array.count() != 0) {
     return InvalidField(field.Sub("count"), absl::StrCat(array.count(), " elements, but no bytes are given"));
   }

@@ -21,7 +21,12 @@ namespace corank {
 /// Bytes of an element; 0: unknown type.
 int32_t ElementBytes(const v1::Array& array);
 
-/// Checks one array by itself: presence, type, record size, place, count and bytes.
+/// Checks one array by itself, without its place: presence, type and record size. The caller sets the count, which
+/// CheckSize then checks.
+absl::StatusOr<Operand> CheckElements(bool present, const v1::Array& array, Field field, ArrayUse use);
+absl::Status CheckSize(const Operand& array, Field field);
+
+/// The same with its place, count and bytes.
 absl::StatusOr<Operand> CheckArray(bool present, const v1::Array& array, Field field, ArrayUse use, Places& places);
 
 /// Checks that `array` has as many elements as `like`. Passes while either count is unknown.

@@ -7,7 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "corank/v1/array.pb.h"
+#include "google/protobuf/message.h"
 #include "server/model/operand.h"
 #include "server/model/result_target.h"
 #include "server/plan/parse/field.h"
@@ -37,20 +39,12 @@ class Places {
                                                                int64_t bytes, int32_t element_bytes) = 0;
 };
 
-/// Sets the count and the bytes of an operand in host memory, with the checks that all places share.
-absl::Status SetBytes(const v1::Array& array, Field field, absl::string_view place, const void* bytes,
-                      int64_t size_bytes, Operand* operand);
+/// Sets the count and the bytes of an inline array. INVALID_ARGUMENT: not whole elements, or a wrong count.
+absl::Status SetBytes(const v1::Array& array, Field field, absl::string_view bytes, Operand* operand);
 
-/// Inline arrays and results. Every other place is UNIMPLEMENTED.
-class InlinePlaces : public Places {
- public:
-  absl::Status Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) override;
-  absl::StatusOr<std::shared_ptr<ResultTarget>> Target(const v1::Destination& destination, Field field, int64_t bytes,
-                                                       int32_t element_bytes) override;
-};
-
-/// A shared instance; it has no state.
-Places& InlineOnly();
+/// Why an array or a destination, whose place is set, cannot be there: UNIMPLEMENTED if the place is switched off,
+/// INVALID_ARGUMENT if it is a stream outside of Execute.
+absl::Status PlaceUnavailable(const google::protobuf::Message& array_or_destination, Field field);
 
 }  // namespace corank
 

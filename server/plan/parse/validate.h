@@ -34,7 +34,7 @@ struct Limits {
 /// operation borrows the inline arrays of the request, which must outlive it.
 #define CORANK_ROW(Name, name)                                                                                \
   absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::Name##Request& request, const Limits& limits, \
-                                                      Places& places = InlineOnly());
+                                                      Places& places);
 CORANK_OPERATORS(CORANK_ROW)
 #undef CORANK_ROW
 
