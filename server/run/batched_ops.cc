@@ -21,8 +21,8 @@ constexpr int64_t kRoundingBytes = 16 * 256;
 // A failure on the device is a failure of all members.
 bool IsOfTheStream(const absl::Status& status) { return status.code() == absl::StatusCode::kUnavailable; }
 
-absl::Status Enqueue(EngineStream& stream, absl::Span<FusedMember> members, std::vector<OperatorReport>& reports) {
-  for (FusedMember& member : members) {
+absl::Status Enqueue(EngineStream& stream, absl::Span<BatchMember> members, std::vector<OperatorReport>& reports) {
+  for (BatchMember& member : members) {
     member.status = member.operation->CopyIn(stream);
     if (IsOfTheStream(member.status)) return member.status;
   }
@@ -32,7 +32,7 @@ absl::Status Enqueue(EngineStream& stream, absl::Span<FusedMember> members, std:
     if (IsOfTheStream(members[i].status)) return members[i].status;
   }
   CORANK_RETURN_IF_ERROR(stream.EndKernels());
-  for (FusedMember& member : members) {
+  for (BatchMember& member : members) {
     if (member.status.ok()) member.status = member.operation->CopyOut(stream);
     if (IsOfTheStream(member.status)) return member.status;
   }
@@ -54,11 +54,16 @@ class Layout {
   int64_t bytes_ = 0;
 };
 
+// Of a member of a fused sort.
+const SortOperation::Spec& SpecOf(const BatchMember& member) {
+  return static_cast<const SortOperation*>(member.operation)->spec();
+}
+
 // One array of each member, one after another.
-void Join(absl::Span<const SortOperation* const> members, char* to,
+void Join(absl::Span<const BatchMember> members, char* to,
           absl::FunctionRef<const Operand&(const SortOperation::Spec&)> array_of) {
-  for (const SortOperation* member : members) {
-    const Operand& array = array_of(member->spec());
+  for (const BatchMember& member : members) {
+    const Operand& array = array_of(SpecOf(member));
     if (array.count > 0) std::memcpy(to, array.bytes, static_cast<size_t>(array.size_bytes()));
     to += array.size_bytes();
   }
@@ -73,10 +78,10 @@ struct Fused {
   int64_t keys_at = 0, values_at = 0, indices_at = 0;
 };
 
-absl::Status CopyIn(EngineStream& stream, absl::Span<const SortOperation* const> members, Fused* fused) {
-  const SortOperation::Spec& first = members.front()->spec();
+absl::Status CopyIn(EngineStream& stream, absl::Span<const BatchMember> members, Fused* fused) {
+  const SortOperation::Spec& first = SpecOf(members.front());
   SortArgs& args = fused->args;
-  for (const SortOperation* member : members) args.count += member->spec().keys.count;
+  for (const BatchMember& member : members) args.count += SpecOf(member).keys.count;
   args.key_type = KeyTypeOf(first.keys.type);
   args.order = first.order;
   args.algorithm = first.algorithm;
@@ -91,7 +96,7 @@ absl::Status CopyIn(EngineStream& stream, absl::Span<const SortOperation* const>
   char* const h_bytes = static_cast<char*>(h_in);
   auto* const h_offsets = reinterpret_cast<int64_t*>(h_bytes + offsets_at);
   h_offsets[0] = 0;
-  for (size_t i = 0; i < members.size(); ++i) h_offsets[i + 1] = h_offsets[i] + members[i]->spec().keys.count;
+  for (size_t i = 0; i < members.size(); ++i) h_offsets[i + 1] = h_offsets[i] + SpecOf(members[i]).keys.count;
   fused->h_offsets = h_offsets;
   Join(members, h_bytes + keys_at, [](const auto& spec) -> const Operand& { return spec.keys; });
   if (first.values) Join(members, h_bytes + values_at, [](const auto& spec) -> const Operand& { return *spec.values; });
@@ -115,7 +120,7 @@ absl::Status CopyIn(EngineStream& stream, absl::Span<const SortOperation* const>
   return absl::OkStatus();
 }
 
-absl::Status EnqueueFused(EngineStream& stream, absl::Span<const SortOperation* const> members, Fused* fused,
+absl::Status EnqueueFused(EngineStream& stream, absl::Span<const BatchMember> members, Fused* fused,
                           OperatorReport* report) {
   CORANK_RETURN_IF_ERROR(CopyIn(stream, members, fused));
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
@@ -143,11 +148,11 @@ void Collect(const Fused& fused, size_t i, const SortOperation::Spec& spec, Outc
 }
 
 // Brief members are sorted in place.
-absl::Status EnqueueEach(EngineStream& stream, absl::Span<const SortOperation* const> members,
-                         absl::Span<Outcome* const> outcomes, std::vector<OperatorReport>& reports) {
+absl::Status EnqueueEach(EngineStream& stream, absl::Span<const BatchMember> members,
+                         std::vector<OperatorReport>& reports) {
   std::vector<SortArgs> sorts(members.size());
   for (size_t i = 0; i < members.size(); ++i) {
-    const SortOperation::Spec& spec = members[i]->spec();
+    const SortOperation::Spec& spec = SpecOf(members[i]);
     const Operand& keys = spec.keys;
     sorts[i].key_type = KeyTypeOf(keys.type);
     sorts[i].order = spec.order;
@@ -155,31 +160,44 @@ absl::Status EnqueueEach(EngineStream& stream, absl::Span<const SortOperation* c
     CORANK_ASSIGN_OR_RETURN(sorts[i].keys_in, stream.Upload(keys.bytes, keys.size_bytes()));
     CORANK_ASSIGN_OR_RETURN(const ResultBuffer result, stream.AllocateResult(keys.size_bytes()));
     sorts[i].keys_out = result.device;
-    outcomes[i]->results.push_back({ResultRole::kKeys, keys.type, keys.element_bytes, keys.count, result.host});
+    members[i].outcome->results.push_back({ResultRole::kKeys, keys.type, keys.element_bytes, keys.count, result.host});
   }
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
   CORANK_RETURN_IF_ERROR(stream.SortEach(sorts, reports.data()));
   return stream.EndKernels();
 }
 
-absl::Status ExecuteEach(EngineStream& stream, absl::Span<const SortOperation* const> members,
-                         absl::Span<Outcome* const> outcomes) {
+absl::Status ExecuteEach(EngineStream& stream, absl::Span<const BatchMember> members) {
   CORANK_RETURN_IF_ERROR(stream.Begin(Pace::kBrief));
   std::vector<OperatorReport> reports(members.size());
   v1::RequestStats stats;
-  CORANK_RETURN_IF_ERROR(FinishStream(stream, EnqueueEach(stream, members, outcomes, reports), &stats));
+  CORANK_RETURN_IF_ERROR(FinishStream(stream, EnqueueEach(stream, members, reports), &stats));
   for (size_t i = 0; i < members.size(); ++i) {
-    outcomes[i]->sort_algorithm = ToWire(reports[i].sort_algorithm);
-    outcomes[i]->stats.MergeFrom(stats);
+    members[i].outcome->sort_algorithm = ToWire(reports[i].sort_algorithm);
+    members[i].outcome->stats.MergeFrom(stats);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ExecuteAsOne(EngineStream& stream, absl::Span<const BatchMember> members) {
+  CORANK_RETURN_IF_ERROR(stream.Begin());
+  Fused fused;
+  OperatorReport report;
+  v1::RequestStats stats;
+  CORANK_RETURN_IF_ERROR(FinishStream(stream, EnqueueFused(stream, members, &fused, &report), &stats));
+  for (size_t i = 0; i < members.size(); ++i) {
+    Collect(fused, i, SpecOf(members[i]), *members[i].outcome);
+    members[i].outcome->sort_algorithm = ToWire(report.sort_algorithm);
+    members[i].outcome->stats.MergeFrom(stats);
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-void ExecuteTogether(EngineStream& stream, absl::Span<FusedMember> members) {
+void ExecuteTogether(EngineStream& stream, absl::Span<BatchMember> members) {
   int64_t bytes = 0;
-  for (const FusedMember& member : members) bytes += member.operation->work_bytes() + kRoundingBytes;
+  for (const BatchMember& member : members) bytes += member.operation->work_bytes() + kRoundingBytes;
   PackedStream packed(&stream, bytes);
   std::vector<OperatorReport> reports(members.size());
   absl::Status whole = packed.Begin(Pace::kPhases);
@@ -187,7 +205,7 @@ void ExecuteTogether(EngineStream& stream, absl::Span<FusedMember> members) {
   v1::RequestStats stats;
   whole = FinishStream(packed, whole, &stats);
   for (size_t i = 0; i < members.size(); ++i) {
-    FusedMember& member = members[i];
+    BatchMember& member = members[i];
     if (!whole.ok()) member.status = whole;
     if (!member.status.ok()) continue;
     member.outcome->stats.MergeFrom(stats);
@@ -204,21 +222,11 @@ bool CanFuse(const Operation& first, const Operation& next) {
   return key && key == next.fuse_key();
 }
 
-absl::Status ExecuteFused(EngineStream& stream, absl::Span<const SortOperation* const> members,
-                          absl::Span<Outcome* const> outcomes) {
-  const auto is_brief = [](const SortOperation* member) { return member->pace() == Pace::kBrief; };
-  if (std::all_of(members.begin(), members.end(), is_brief)) return ExecuteEach(stream, members, outcomes);
-  CORANK_RETURN_IF_ERROR(stream.Begin());
-  Fused fused;
-  OperatorReport report;
-  v1::RequestStats stats;
-  CORANK_RETURN_IF_ERROR(FinishStream(stream, EnqueueFused(stream, members, &fused, &report), &stats));
-  for (size_t i = 0; i < members.size(); ++i) {
-    Collect(fused, i, members[i]->spec(), *outcomes[i]);
-    outcomes[i]->sort_algorithm = ToWire(report.sort_algorithm);
-    outcomes[i]->stats.MergeFrom(stats);
-  }
-  return absl::OkStatus();
+void ExecuteFused(EngineStream& stream, absl::Span<BatchMember> members) {
+  const auto is_brief = [](const BatchMember& member) { return member.operation->pace() == Pace::kBrief; };
+  const bool are_brief = std::all_of(members.begin(), members.end(), is_brief);
+  const absl::Status status = are_brief ? ExecuteEach(stream, members) : ExecuteAsOne(stream, members);
+  for (BatchMember& member : members) member.status = status;
 }
 
 }  // namespace corank

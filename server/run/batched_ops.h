@@ -12,7 +12,7 @@
 namespace corank {
 
 /// A member of a batch.
-struct FusedMember {
+struct BatchMember {
   PhasedOperation* operation = nullptr;  // small: copying its bytes costs little beside a round trip
   Outcome* outcome = nullptr;
   absl::Status status;  // its result
@@ -21,17 +21,15 @@ struct FusedMember {
 /// Runs each phase for all members before the next phase: the inputs go in as one copy, the kernels run without waits
 /// between them, the results come out as one copy, and there is one wait. If a member fails, the others continue; an
 /// error of the stream fails all. Statistics cover the whole batch. Results are valid until the stream begins again.
-void ExecuteTogether(EngineStream& stream, absl::Span<FusedMember> members);
+void ExecuteTogether(EngineStream& stream, absl::Span<BatchMember> members);
 
 /// Whether the two may be members of one fused sort: inline arrays and results, keys of one type, order and algorithm,
 /// and the same extras (values of one size, the permutation, or nothing).
 bool CanFuse(const Operation& first, const Operation& next);
 
-/// Sorts the members, which must fuse with each other, on the stream. outcomes[i] gets the result of members[i], valid
-/// until the stream begins again. Each member's statistics cover the whole batch. An error is the engine's and applies
-/// to all members.
-absl::Status ExecuteFused(EngineStream& stream, absl::Span<const SortOperation* const> members,
-                          absl::Span<Outcome* const> outcomes);
+/// Sorts the members, which are SortOperations that fuse with each other. An error applies to all of them; the rest is
+/// as above.
+void ExecuteFused(EngineStream& stream, absl::Span<BatchMember> members);
 
 }  // namespace corank
 

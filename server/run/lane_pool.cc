@@ -10,15 +10,12 @@
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/base/steady_wait.h"
-#include "server/run/batched_ops.h"
 
 namespace corank {
 namespace {
 
 // How long a request waits for memory that other requests of this server hold.
 constexpr absl::Duration kMemoryPatience = absl::Seconds(1);
-// How long a caller should wait before it retries here or elsewhere.
-constexpr absl::Duration kDeviceLostRetry = absl::Seconds(5);
 
 // Whether the device's memory is full. Waiting does not help where a quota of the caller is full.
 bool IsShortOfMemory(const absl::Status& status) {
@@ -75,7 +72,6 @@ class LanePool::LaneStreams final : public Lane {
   absl::Status CheckWanted() override {
     const DeviceWatch* const watch = pool_->options_.watch;
     if (watch != nullptr && watch->lost()) return watch->Lost();
-    if (pool_->device_lost_) return absl::UnavailableError("the device is lost");
     return task_->request.CheckWanted(pool_->clock_->Now());
   }
   void SetStalled(bool stalled) override { pool_->SetStalled(stalled); }
@@ -245,20 +241,18 @@ void LanePool::RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& b
   const auto joins = [&](size_t i) {
     return together && !fuses(i) && batch[i]->plan.is_small() && batch[i]->plan.operation->phased() != nullptr;
   };
-  for (size_t i = 0; i < batch.size();) {
-    size_t end = i + 1;
-    if (fuses(i)) {
-      while (end < batch.size() && CanFuse(*batch[i]->plan.operation, *batch[end]->plan.operation)) ++end;
-      RunFused(lane, absl::MakeConstSpan(batch).subspan(i, end - i), size);
-    } else {
-      while (joins(i) && end < batch.size() && joins(end)) ++end;
-      if (end == i + 1) {
-        RunTask(lane, *batch[i], size);
-      } else {
-        RunTogether(lane, absl::MakeConstSpan(batch).subspan(i, end - i), size);
-      }
+  for (size_t i = 0, end = 0; i < batch.size(); i = end) {
+    end = i + 1;
+    const bool is_fused = fuses(i);
+    while (end < batch.size() &&
+           (is_fused ? CanFuse(*batch[i]->plan.operation, *batch[end]->plan.operation) : joins(i) && joins(end))) {
+      ++end;
     }
-    i = end;
+    if (end == i + 1) {
+      RunTask(lane, *batch[i], size);
+    } else {
+      RunMembers(lane, absl::MakeConstSpan(batch).subspan(i, end - i), size, is_fused ? ExecuteFused : ExecuteTogether);
+    }
   }
 }
 
@@ -357,17 +351,18 @@ bool LanePool::BeginWanted(LaneStreams& lane, Task& task, int batch_size, Outcom
   return wanted.ok();
 }
 
-void LanePool::RunTogether(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size) {
+void LanePool::RunMembers(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size,
+                          void (*execute)(EngineStream& stream, absl::Span<BatchMember> members)) {
   std::vector<Outcome> outcomes(tasks.size());
   std::vector<Task*> wanted;
-  std::vector<FusedMember> members;
+  std::vector<BatchMember> members;
   for (size_t i = 0; i < tasks.size(); ++i) {
     if (!BeginWanted(lane, *tasks[i], batch_size, outcomes[i])) continue;
     wanted.push_back(tasks[i].get());
     members.push_back({tasks[i]->plan.operation->phased(), &outcomes[i], absl::OkStatus()});
   }
   if (members.empty()) return;
-  ExecuteTogether(lane.stream(), absl::MakeSpan(members));
+  execute(lane.stream(), absl::MakeSpan(members));
   std::vector<Task*> alone;  // run when no result lies in the lane's memory any more
   for (size_t i = 0; i < members.size(); ++i) {
     absl::Status status = wanted[i]->plan.operation->Judged(members[i].status);
@@ -383,32 +378,6 @@ void LanePool::RunTogether(LaneStreams& lane, absl::Span<const std::unique_ptr<T
   for (Task* const task : alone) RunTask(lane, *task, batch_size);
 }
 
-void LanePool::RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size) {
-  std::vector<Outcome> outcomes(tasks.size());
-  std::vector<Task*> members;
-  std::vector<const SortOperation*> sorts;
-  std::vector<Outcome*> results;
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    if (!BeginWanted(lane, *tasks[i], batch_size, outcomes[i])) continue;
-    members.push_back(tasks[i].get());
-    sorts.push_back(static_cast<const SortOperation*>(tasks[i]->plan.operation.get()));
-    results.push_back(&outcomes[i]);
-  }
-  if (members.empty()) return;
-  const absl::Status fused = ExecuteFused(lane.stream(), sorts, results);
-  if (IsShortOfMemory(fused)) {
-    for (Task* const task : members) RunTask(lane, *task, batch_size);
-    return;
-  }
-  const absl::Status status = FromEngine(fused);
-  for (size_t i = 0; i < members.size(); ++i) {
-    absl::Status judged = members[i]->plan.operation->Judged(status);
-    if (judged.ok()) judged = members[i]->request.CheckWanted(clock_->Now());
-    if (!judged.ok()) results[i]->results.clear();
-    End(*members[i], judged, *results[i], Stage::kRespond);
-  }
-}
-
 absl::Status LanePool::Work(LaneStreams& lane, Task& task, Outcome& outcome) {
   lane.set_next_stage(Stage::kCopyIn);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
@@ -422,19 +391,9 @@ absl::Status LanePool::Work(LaneStreams& lane, Task& task, Outcome& outcome) {
 absl::Status LanePool::FromEngine(const absl::Status& status) {
   // What has a reason comes from the server's own checks, budgets and quotas.
   if (status.ok() || ReasonOf(status) != v1::ERROR_REASON_UNSPECIFIED) return status;
-  switch (status.code()) {
-    case absl::StatusCode::kResourceExhausted:
-      logger_->Log(LogLevel::kWarning, "memory_short", {{"message", std::string(status.message())}});
-      return DeviceMemoryFull();
-    case absl::StatusCode::kUnavailable:
-      if (!device_lost_.exchange(true)) {
-        logger_->Log(LogLevel::kError, "device_lost", {{"message", std::string(status.message())}});
-        if (options_.on_device_lost) options_.on_device_lost();
-      }
-      return RetryLater(v1::ERROR_REASON_DEVICE_LOST, "the server lost its device", kDeviceLostRetry);
-    default:
-      return absl::InternalError(status.message());
-  }
+  if (!absl::IsResourceExhausted(status)) return absl::InternalError(status.message());
+  logger_->Log(LogLevel::kWarning, "memory_short", {{"message", std::string(status.message())}});
+  return DeviceMemoryFull();
 }
 
 }  // namespace corank

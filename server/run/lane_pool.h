@@ -22,6 +22,7 @@
 #include "server/memory/device_set.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
+#include "server/run/batched_ops.h"
 #include "server/run/device_watch.h"
 #include "server/run/task.h"
 
@@ -43,8 +44,7 @@ class LanePool final {
     int ordinal = 0;
     /// All devices of the server, for work that several of them share; null: there is one. Outlives the pool.
     const DeviceSet* devices = nullptr;
-    /// The device's watch: work ends as soon as the device is lost. Null: only the engine's errors tell. Outlives the
-    /// pool.
+    /// The device's watch: work ends as soon as the device is lost. Null: it is never lost. Outlives the pool.
     const DeviceWatch* watch = nullptr;
     /// Whether small requests of a batch share one round trip to the device; unset: only on a GPU. A CPU has no round
     /// trips, and should answer the first request before it begins the next.
@@ -52,8 +52,6 @@ class LanePool final {
     /// Called on a lane's thread when a request finds no memory: frees what idle lanes keep. It must not wait for
     /// lanes.
     std::function<void()> free_idle;
-    /// Called once, on a lane's thread, when the engine reports that its device is lost. Must not block.
-    std::function<void()> on_device_lost;
   };
 
   /// All pointees must outlive the pool. `source` may be null without lanes. Starts the threads.
@@ -89,9 +87,9 @@ class LanePool final {
   bool RunNext(LaneStreams& lane);
   void RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& batch);
   void RunTask(LaneStreams& lane, Task& task, int batch_size);
-  // Runs tasks that fuse as one.
-  void RunFused(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size);
-  void RunTogether(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size);
+  // Runs tasks in one round trip to the device: `execute` is a function of batched_ops.h.
+  void RunMembers(LaneStreams& lane, absl::Span<const std::unique_ptr<Task>> tasks, int batch_size,
+                  void (*execute)(EngineStream& stream, absl::Span<BatchMember> members));
   // Whether the caller still wants the task. Ends the task if not.
   bool BeginWanted(LaneStreams& lane, Task& task, int batch_size, Outcome& outcome);
   absl::Status RetryOnce(LaneStreams& lane, Task& task, Outcome& outcome, const absl::Status& first);
@@ -107,7 +105,6 @@ class LanePool final {
   const Clock* const clock_;
   Metrics* const metrics_;
   const Logger* const logger_;
-  std::atomic<bool> device_lost_{false};
   absl::Mutex mutex_;
   absl::flat_hash_set<Task*> on_lanes_ ABSL_GUARDED_BY(mutex_);  // begun and not done
   // Numbers of running and of ended tasks. They change before mutex_ is taken for the end of a task, so that a thread

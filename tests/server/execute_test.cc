@@ -291,16 +291,21 @@ TEST_F(LanePoolTest, MembersThatRunTogetherGetTheirOwnAnswers) {
 }
 
 TEST_F(LanePoolTest, ALostDeviceEndsEveryRequestWithUnavailable) {
-  PuppetEngine engine([](const std::string& phase, OperatorReport*) {
+  auto puppet = std::make_unique<PuppetEngine>([](const std::string& phase, OperatorReport*) {
     return phase == "Finish" ? absl::UnavailableError("an illegal address") : absl::OkStatus();
   });
+  const PuppetEngine& engine = *puppet;
+  int device_losses = 0;
+  DeviceWatch watch([&device_losses](const std::string&) { ++device_losses; }, &logger_);
+  watch_ = &watch;
+  const std::unique_ptr<Engine> watched = Watched(std::move(puppet), &watch);
   work_.Add(request_.MakeTask());
   work_.Add(second_.MakeTask());
-  RunAll(engine);
+  RunAll(*watched);
   EXPECT_EQ(request_.status.code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(second_.status.code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(second_.status.GetPayload("type.googleapis.com/google.rpc.RetryInfo").has_value());
-  EXPECT_EQ(device_losses_, 1);
+  EXPECT_EQ(device_losses, 1);
   EXPECT_THAT(engine.phases(), ElementsAre("Begin", "EndCopyIn", "Run", "EndKernels", "Finish"))
       << "the device is left alone";
 }

@@ -96,15 +96,14 @@ TEST_P(FusedSortTest, GivesEachMemberItsOwn) {
   for (const Order order : {Order::kAscending, Order::kDescending}) {
     std::deque<SortOperation> operations;  // they do not move
     for (const Member& member : members) operations.emplace_back(SpecOf(member, GetParam(), order));
-    std::vector<const SortOperation*> sorts;
+    std::vector<BatchMember> batch;
     std::vector<Outcome> outcomes(members.size());
-    std::vector<Outcome*> results;
     for (size_t i = 0; i < members.size(); ++i) {
       EXPECT_TRUE(CanFuse(operations.front(), operations[i]));
-      sorts.push_back(&operations[i]);
-      results.push_back(&outcomes[i]);
+      batch.push_back({&operations[i], &outcomes[i], absl::OkStatus()});
     }
-    ASSERT_TRUE(ExecuteFused(*stream, sorts, results).ok());
+    ExecuteFused(*stream, absl::MakeSpan(batch));
+    for (const BatchMember& member : batch) ASSERT_TRUE(member.status.ok());
     for (size_t i = 0; i < members.size(); ++i) {
       SCOPED_TRACE(i);
       const std::vector<uint32_t> at = Permutation(members[i].keys, order);
@@ -159,15 +158,14 @@ TEST(FusedSort, BriefMembersAreSortedWhereTheyLie) {
       spec.keys.is_pinned = round != 3 || &member != &members.back();
       operations.emplace_back(spec);
     }
-    std::vector<const SortOperation*> sorts;
+    std::vector<BatchMember> batch;
     std::vector<Outcome> outcomes(members.size());
-    std::vector<Outcome*> results;
     for (size_t i = 0; i < members.size(); ++i) {
-      sorts.push_back(&operations[i]);
-      results.push_back(&outcomes[i]);
+      batch.push_back({&operations[i], &outcomes[i], absl::OkStatus()});
     }
     stream.keys_in.clear();
-    ASSERT_TRUE(ExecuteFused(stream, sorts, results).ok());
+    ExecuteFused(stream, absl::MakeSpan(batch));
+    for (const BatchMember& member : batch) ASSERT_TRUE(member.status.ok());
     EXPECT_EQ(stream.paces.back(), round == 1 ? Pace::kBrief : Pace::kPhases);
     ASSERT_EQ(stream.keys_in.size(), round == 1 ? members.size() : 0);
     for (size_t i = 0; i < members.size(); ++i) {

@@ -56,7 +56,7 @@ class LanePoolTest : public ::testing::Test {
     options.lanes = 1;
     options.spares = spares_;
     options.together = together_;
-    options.on_device_lost = [this] { ++device_losses_; };
+    options.watch = watch_;
     options.free_idle = [this] { ++idle_freed_; };
     return *LanePool::Create(options, &engine, &work_, &clock_, &metrics_, &logger_);
   }
@@ -79,7 +79,7 @@ class LanePoolTest : public ::testing::Test {
   std::string log_;
   const Logger logger_{LogLevel::kDebug, [this](absl::string_view line) { log_ += std::string(line); }};
   GivenWork work_;
-  int device_losses_ = 0;
+  const DeviceWatch* watch_ = nullptr;
   int idle_freed_ = 0;
   int spares_ = 0;
   std::optional<bool> together_;
