@@ -37,8 +37,8 @@ std::string Quoted(absl::string_view text) {
 
 std::vector<std::string> Names() {
   std::vector<std::string> names;
-  for (const Group* group : Groups()) {
-    for (const Setting& setting : group->settings) names.push_back(setting.Name());
+  for (const Group& group : Groups()) {
+    for (const Setting& setting : group.settings) names.push_back(setting.Name());
   }
   return names;
 }
@@ -71,8 +71,8 @@ bool IsServiceLink(absl::string_view name, absl::string_view value) {
 class Reader {
  public:
   void ReadDefaults() {
-    for (const Group* group : Groups()) {
-      for (const Setting& setting : group->settings) {
+    for (const Group& group : Groups()) {
+      for (const Setting& setting : group.settings) {
         std::string error;
         setting.flag->ParseFrom(setting.flag->DefaultValue(), &error);
       }
@@ -85,7 +85,7 @@ class Reader {
     std::map<std::string, int> seen;
     for (const ConfigLine& line : ParseConfig(*text)) {
       const std::string place = absl::StrCat(path, ":", line.number);
-      const Setting* setting = FindSetting(line.name).setting;
+      const Setting* setting = FindSetting(line.name);
       if (!line.error.empty()) {
         Fail(absl::StrCat(place, ": ", line.error));
       } else if (setting == nullptr) {
@@ -107,7 +107,7 @@ class Reader {
       const auto& [name, value] = variable;
       absl::string_view rest = name;
       if (!absl::ConsumePrefix(&rest, "CORANK_")) continue;
-      const Setting* setting = FindSetting(absl::AsciiStrToLower(rest)).setting;
+      const Setting* setting = FindSetting(absl::AsciiStrToLower(rest));
       if (setting != nullptr && setting->Variable() == name) {
         Set(*setting, value, v1::SETTING_SOURCE_ENVIRONMENT, std::string(name));
       } else if (!IsClientVariable(name) && !IsServiceLink(name, value)) {
@@ -125,7 +125,7 @@ class Reader {
       }
       const size_t equals = argument.find('=');
       const absl::string_view name = argument.substr(0, equals);
-      const Setting* setting = FindSetting(name).setting;
+      const Setting* setting = FindSetting(name);
       if (setting == nullptr) {
         const std::string suggestion = Suggestion(name, "--");
         Fail(absl::StrCat("there is no flag --", absl::CHexEscape(name.substr(0, 80)), suggestion,
@@ -148,18 +148,18 @@ class Reader {
   }
 
   void ReadGroups(Configuration& configuration) {
-    for (const Group* group : Groups()) {
-      const absl::Status status = group->read(configuration);
+    for (const Group& group : Groups()) {
+      const absl::Status status = group.read(configuration);
       if (!status.ok()) Fail(absl::StrCat(status.message(), Place(status.message())));
     }
   }
 
   std::vector<v1::Setting> Settings() const {
     std::vector<v1::Setting> settings;
-    for (const Group* group : Groups()) {
-      for (const Setting& entry : group->settings) {
+    for (const Group& group : Groups()) {
+      for (const Setting& entry : group.settings) {
         v1::Setting& setting = settings.emplace_back();
-        setting.set_group(group->name);
+        setting.set_group(group.name);
         setting.set_name(entry.Name());
         if (!entry.hidden) setting.set_value(entry.flag->CurrentValue());
         setting.set_default_value(entry.flag->DefaultValue());
@@ -214,7 +214,7 @@ class Reader {
   // The source of the setting that a group's error names, unless the error contains it.
   std::string Place(absl::string_view error) const {
     if (!absl::ConsumePrefix(&error, "--")) return "";
-    const Setting* setting = FindSetting(error.substr(0, error.find(':'))).setting;
+    const Setting* setting = FindSetting(error.substr(0, error.find(':')));
     if (setting == nullptr) return "";
     const auto origin = origins_.find(setting->flag);
     if (origin == origins_.end()) return setting->flag->DefaultValue().empty() ? "" : " (the default)";
@@ -224,9 +224,9 @@ class Reader {
   void Warn(absl::string_view variable, absl::string_view rest) {
     std::string name = absl::StrReplaceAll(absl::AsciiStrToLower(rest), {{"_", "-"}});
     const std::string nearest = Nearest(name, Names());
-    warnings_.push_back(absl::StrCat(
-        "the environment variable ", absl::CHexEscape(variable), " is none of corankd's and sets nothing",
-        nearest.empty() ? "" : absl::StrCat("; did you mean ", FindSetting(nearest).setting->Variable(), "?")));
+    warnings_.push_back(
+        absl::StrCat("the environment variable ", absl::CHexEscape(variable), " is none of corankd's and sets nothing",
+                     nearest.empty() ? "" : absl::StrCat("; did you mean ", FindSetting(nearest)->Variable(), "?")));
   }
 
   std::string Suggestion(absl::string_view name, absl::string_view prefix) const {
@@ -276,7 +276,7 @@ std::string ConfigPath(const std::vector<std::string>& arguments, const char* co
   first.ReadDefaults();
   first.ReadEnvironment(environment);
   first.ReadArguments(arguments);
-  return FindSetting(kConfigFlag).setting->flag->CurrentValue();
+  return FindSetting(kConfigFlag)->flag->CurrentValue();
 }
 
 }  // namespace

@@ -67,16 +67,14 @@ absl::Status ReadConnections(Configuration& configuration) {
 
 }  // namespace
 
-const Group& ConnectionsGroup() {
-  static const auto* const group =
-      new Group{"connections",
-                "Connection limits and timeouts",
-                {Shown(FLAGS_max_connections), Shown(FLAGS_max_streams), Shown(FLAGS_max_header_bytes),
-                 Shown(FLAGS_max_buffered_bytes), Shown(FLAGS_handshake_timeout), Shown(FLAGS_min_ping_interval),
-                 Shown(FLAGS_keepalive_interval), Shown(FLAGS_keepalive_timeout), Shown(FLAGS_connection_idle_timeout),
-                 Shown(FLAGS_max_connection_age), Shown(FLAGS_max_connection_age_grace)},
-                ReadConnections};
-  return *group;
+Group ConnectionsGroup() {
+  return {"connections",
+          "Connection limits and timeouts",
+          {Shown(FLAGS_max_connections), Shown(FLAGS_max_streams), Shown(FLAGS_max_header_bytes),
+           Shown(FLAGS_max_buffered_bytes), Shown(FLAGS_handshake_timeout), Shown(FLAGS_min_ping_interval),
+           Shown(FLAGS_keepalive_interval), Shown(FLAGS_keepalive_timeout), Shown(FLAGS_connection_idle_timeout),
+           Shown(FLAGS_max_connection_age), Shown(FLAGS_max_connection_age_grace)},
+          ReadConnections};
 }
 
 }  // namespace corank

@@ -96,15 +96,13 @@ absl::Status ReadEngine(Configuration& configuration) {
 
 }  // namespace
 
-const Group& EngineGroup() {
-  static const auto* const group =
-      new Group{"engine",
-                "Engine, devices and concurrency",
-                {Shown(FLAGS_engine), Shown(FLAGS_devices), Shown(FLAGS_devices_per_request), Shown(FLAGS_lanes),
-                 Shown(FLAGS_long_lanes), Shown(FLAGS_spare_lanes), Shown(FLAGS_small_lanes), Shown(FLAGS_cpu_threads),
-                 Shown(FLAGS_canary_interval), Shown(FLAGS_canary_timeout), Shown(FLAGS_hang_timeout)},
-                ReadEngine};
-  return *group;
+Group EngineGroup() {
+  return {"engine",
+          "Engine, devices and concurrency",
+          {Shown(FLAGS_engine), Shown(FLAGS_devices), Shown(FLAGS_devices_per_request), Shown(FLAGS_lanes),
+           Shown(FLAGS_long_lanes), Shown(FLAGS_spare_lanes), Shown(FLAGS_small_lanes), Shown(FLAGS_cpu_threads),
+           Shown(FLAGS_canary_interval), Shown(FLAGS_canary_timeout), Shown(FLAGS_hang_timeout)},
+          ReadEngine};
 }
 
 }  // namespace corank

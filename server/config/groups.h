@@ -6,15 +6,15 @@
 
 namespace corank {
 
-const Group& ListenGroup();
-const Group& EngineGroup();
-const Group& QueueGroup();
-const Group& MemoryGroup();
-const Group& StreamsGroup();
-const Group& SecurityGroup();
-const Group& ConnectionsGroup();
-const Group& LogGroup();
-const Group& ProcessGroup();
+Group ListenGroup();
+Group EngineGroup();
+Group QueueGroup();
+Group MemoryGroup();
+Group StreamsGroup();
+Group SecurityGroup();
+Group ConnectionsGroup();
+Group LogGroup();
+Group ProcessGroup();
 
 }  // namespace corank
 

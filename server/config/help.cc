@@ -86,11 +86,11 @@ absl::StatusOr<std::string> HelpText(const std::string& name) {
   std::string text = name.empty() ? kUsage : "";
   std::vector<std::string> names;
   bool found = false;
-  for (const Group* group : Groups()) {
-    names.emplace_back(group->name);
-    if (group->settings.empty() || (!name.empty() && name != group->name)) continue;
+  for (const Group& group : Groups()) {
+    names.emplace_back(group.name);
+    if (group.settings.empty() || (!name.empty() && name != group.name)) continue;
     found = true;
-    AppendGroup(text, *group);
+    AppendGroup(text, group);
   }
   if (found) return text;
   return absl::InvalidArgumentError(absl::StrCat("--help: there is no group '", name, "'; groups are ",

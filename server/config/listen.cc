@@ -48,14 +48,12 @@ absl::Status ReadListen(Configuration& configuration) {
 
 }  // namespace
 
-const Group& ListenGroup() {
-  static const auto* const group =
-      new Group{"listen",
-                "Addresses and message sizes",
-                {Shown(FLAGS_listen), Shown(FLAGS_metrics_listen), Shown(FLAGS_health_listen), Shown(FLAGS_kserve),
-                 Shown(FLAGS_max_request_bytes)},
-                ReadListen};
-  return *group;
+Group ListenGroup() {
+  return {"listen",
+          "Addresses and message sizes",
+          {Shown(FLAGS_listen), Shown(FLAGS_metrics_listen), Shown(FLAGS_health_listen), Shown(FLAGS_kserve),
+           Shown(FLAGS_max_request_bytes)},
+          ReadListen};
 }
 
 }  // namespace corank

@@ -33,10 +33,8 @@ absl::Status ReadLog(Configuration& configuration) {
 
 }  // namespace
 
-const Group& LogGroup() {
-  static const auto* const group =
-      new Group{"log", "Logs", {Shown(FLAGS_log_level), Shown(FLAGS_log_format), Shown(FLAGS_slow_request)}, ReadLog};
-  return *group;
+Group LogGroup() {
+  return {"log", "Logs", {Shown(FLAGS_log_level), Shown(FLAGS_log_format), Shown(FLAGS_slow_request)}, ReadLog};
 }
 
 }  // namespace corank

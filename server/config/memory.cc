@@ -83,14 +83,12 @@ absl::Status ReadMemory(Configuration& configuration) {
 
 }  // namespace
 
-const Group& MemoryGroup() {
-  static const auto* const group = new Group{
-      "memory",
-      "Host memory, shared memory and stored arrays",
-      {Shown(FLAGS_host_pool_bytes), Shown(FLAGS_shared_memory), Shown(FLAGS_cuda_ipc), Shown(FLAGS_region_expiry),
-       Shown(FLAGS_kept_bytes), Shown(FLAGS_kept_quota_bytes), Shown(FLAGS_kept_expiry)},
-      ReadMemory};
-  return *group;
+Group MemoryGroup() {
+  return {"memory",
+          "Host memory, shared memory and stored arrays",
+          {Shown(FLAGS_host_pool_bytes), Shown(FLAGS_shared_memory), Shown(FLAGS_cuda_ipc), Shown(FLAGS_region_expiry),
+           Shown(FLAGS_kept_bytes), Shown(FLAGS_kept_quota_bytes), Shown(FLAGS_kept_expiry)},
+          ReadMemory};
 }
 
 }  // namespace corank

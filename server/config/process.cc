@@ -21,13 +21,11 @@ absl::Status ReadProcess(Configuration& configuration) {
 
 }  // namespace
 
-const Group& ProcessGroup() {
-  static const auto* const group =
-      new Group{"process",
-                "Startup and shutdown",
-                {Hidden(FLAGS_config), Shown(FLAGS_drain_timeout), Hidden(FLAGS_ports_file)},
-                ReadProcess};
-  return *group;
+Group ProcessGroup() {
+  return {"process",
+          "Startup and shutdown",
+          {Hidden(FLAGS_config), Shown(FLAGS_drain_timeout), Hidden(FLAGS_ports_file)},
+          ReadProcess};
 }
 
 }  // namespace corank

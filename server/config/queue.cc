@@ -103,16 +103,14 @@ absl::Status ReadQueue(Configuration& configuration) {
 
 }  // namespace
 
-const Group& QueueGroup() {
-  static const auto* const group =
-      new Group{"queue",
-                "Queueing, fair shares and batching",
-                {Shown(FLAGS_max_queued_requests), Shown(FLAGS_max_queued_bytes), Shown(FLAGS_direct_bytes),
-                 Shown(FLAGS_host_bytes), Hidden(FLAGS_tenant_weights), Shown(FLAGS_tenant_max_queued_requests),
-                 Shown(FLAGS_tenant_max_queued_bytes), Shown(FLAGS_batch_delay_us), Shown(FLAGS_batch_bytes),
-                 Shown(FLAGS_device_budget_bytes)},
-                ReadQueue};
-  return *group;
+Group QueueGroup() {
+  return {"queue",
+          "Queueing, fair shares and batching",
+          {Shown(FLAGS_max_queued_requests), Shown(FLAGS_max_queued_bytes), Shown(FLAGS_direct_bytes),
+           Shown(FLAGS_host_bytes), Hidden(FLAGS_tenant_weights), Shown(FLAGS_tenant_max_queued_requests),
+           Shown(FLAGS_tenant_max_queued_bytes), Shown(FLAGS_batch_delay_us), Shown(FLAGS_batch_bytes),
+           Shown(FLAGS_device_budget_bytes)},
+          ReadQueue};
 }
 
 }  // namespace corank

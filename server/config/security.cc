@@ -41,14 +41,12 @@ absl::Status ReadSecurity(Configuration& configuration) {
 
 }  // namespace
 
-const Group& SecurityGroup() {
-  static const auto* const group =
-      new Group{"security",
-                "TLS and authentication",
-                {Hidden(FLAGS_tls_certificate), Hidden(FLAGS_tls_key), Hidden(FLAGS_tls_client_ca),
-                 Hidden(FLAGS_tokens_file), Shown(FLAGS_insecure)},
-                ReadSecurity};
-  return *group;
+Group SecurityGroup() {
+  return {"security",
+          "TLS and authentication",
+          {Hidden(FLAGS_tls_certificate), Hidden(FLAGS_tls_key), Hidden(FLAGS_tls_client_ca), Hidden(FLAGS_tokens_file),
+           Shown(FLAGS_insecure)},
+          ReadSecurity};
 }
 
 }  // namespace corank

@@ -11,22 +11,22 @@ std::string Setting::Name() const { return absl::StrReplaceAll(flag->Name(), {{"
 
 std::string Setting::Variable() const { return absl::StrCat("CORANK_", absl::AsciiStrToUpper(flag->Name())); }
 
-const std::vector<const Group*>& Groups() {
-  static const auto* const groups = new std::vector<const Group*>{
-      &ListenGroup(),   &EngineGroup(),      &QueueGroup(), &MemoryGroup(),  &StreamsGroup(),
-      &SecurityGroup(), &ConnectionsGroup(), &LogGroup(),   &ProcessGroup(),
+const std::vector<Group>& Groups() {
+  static const auto* const groups = new std::vector<Group>{
+      ListenGroup(),   EngineGroup(),      QueueGroup(), MemoryGroup(),  StreamsGroup(),
+      SecurityGroup(), ConnectionsGroup(), LogGroup(),   ProcessGroup(),
   };
   return *groups;
 }
 
-Found FindSetting(absl::string_view name) {
+const Setting* FindSetting(absl::string_view name) {
   const std::string flag = absl::StrReplaceAll(name, {{"-", "_"}});
-  for (const Group* group : Groups()) {
-    for (const Setting& setting : group->settings) {
-      if (setting.flag->Name() == flag) return {group, &setting};
+  for (const Group& group : Groups()) {
+    for (const Setting& setting : group.settings) {
+      if (setting.flag->Name() == flag) return &setting;
     }
   }
-  return {};
+  return nullptr;
 }
 
 absl::Status BadValue(absl::string_view name, absl::string_view reason) {

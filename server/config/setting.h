@@ -49,14 +49,10 @@ struct Group {
 };
 
 /// All groups in reading order: a group's `read` may use the results of earlier ones.
-const std::vector<const Group*>& Groups();
+const std::vector<Group>& Groups();
 
-/// The setting with this name, spelled with dashes or underscores, and its group; nulls if there is none.
-struct Found {
-  const Group* group = nullptr;
-  const Setting* setting = nullptr;
-};
-Found FindSetting(absl::string_view name);
+/// The setting with this name, spelled with dashes or underscores; null if there is none.
+const Setting* FindSetting(absl::string_view name);
 
 // Checks for groups. INVALID_ARGUMENT with "--NAME: REASON".
 absl::Status BadValue(absl::string_view name, absl::string_view reason);

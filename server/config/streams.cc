@@ -53,13 +53,12 @@ absl::Status ReadStreams(Configuration& configuration) {
 
 }  // namespace
 
-const Group& StreamsGroup() {
-  static const auto* const group = new Group{"streams",
-                                             "Streams (Execute)",
-                                             {Shown(FLAGS_stream_window_bytes), Shown(FLAGS_max_device_bytes),
-                                              Shown(FLAGS_max_stream_host_bytes), Shown(FLAGS_stream_idle_timeout)},
-                                             ReadStreams};
-  return *group;
+Group StreamsGroup() {
+  return {"streams",
+          "Streams (Execute)",
+          {Shown(FLAGS_stream_window_bytes), Shown(FLAGS_max_device_bytes), Shown(FLAGS_max_stream_host_bytes),
+           Shown(FLAGS_stream_idle_timeout)},
+          ReadStreams};
 }
 
 }  // namespace corank

@@ -62,11 +62,11 @@ void CheckError(const absl::Status& status, const std::string& path) {
   FUZZ_CHECK(lines.size() <= 21, status.ToString());
   for (const std::string& line : lines) {
     const std::string name = line.substr(0, line.find_first_of(":= "));
-    const bool is_named =
-        absl::StartsWith(line, absl::StrCat(path, ":")) || absl::StartsWith(line, "--") ||
-        (absl::StartsWith(name, "CORANK_") && FindSetting(absl::AsciiStrToLower(name.substr(7))).setting) ||
-        absl::StartsWith(line, "there is no flag --") || absl::StrContains(line, "is not a flag; --help lists them") ||
-        (absl::StartsWith(line, "and ") && absl::EndsWith(line, " more"));
+    const bool is_named = absl::StartsWith(line, absl::StrCat(path, ":")) || absl::StartsWith(line, "--") ||
+                          (absl::StartsWith(name, "CORANK_") && FindSetting(absl::AsciiStrToLower(name.substr(7)))) ||
+                          absl::StartsWith(line, "there is no flag --") ||
+                          absl::StrContains(line, "is not a flag; --help lists them") ||
+                          (absl::StartsWith(line, "and ") && absl::EndsWith(line, " more"));
     FUZZ_CHECK(is_named, line);
     FUZZ_CHECK(std::none_of(line.begin(), line.end(), [](unsigned char c) { return absl::ascii_iscntrl(c); }), line);
   }
@@ -78,7 +78,7 @@ void CheckPrinted(const Configuration& configuration, const ScratchFile& file) {
   std::vector<std::string> arguments = {absl::StrCat("--config=", file.Fill(text))};
   for (const v1::Setting& setting : configuration.server.settings) {
     FUZZ_CHECK(IsUtf8(setting.value()), "no message may hold this");
-    const std::string value = FindSetting(setting.name()).setting->flag->CurrentValue();
+    const std::string value = FindSetting(setting.name())->flag->CurrentValue();
     FUZZ_CHECK(setting.value() == (setting.hidden() ? "" : value), setting.name());
     // The printed file replaces the given one.
     if (setting.hidden() && setting.name() != "config") {
@@ -132,8 +132,8 @@ std::vector<std::string> Seeds() {
       Join({"", argument("--help=qeue")}),
       Join({"", argument("--version")})};
   std::string all;  // every setting once, with its default
-  for (const Group* group : Groups()) {
-    for (const Setting& setting : group->settings) {
+  for (const Group& group : Groups()) {
+    for (const Setting& setting : group.settings) {
       if (setting.Name() != "config") absl::StrAppend(&all, setting.Name(), " = ", setting.flag->DefaultValue(), "\n");
     }
   }
