@@ -156,12 +156,9 @@ std::optional<int64_t> Logger::TakeTurn(LogLevel level, absl::string_view kind) 
   return Enabled(level) ? limit_->Take(kind, clock_->Now()) : std::nullopt;
 }
 
-void Logger::LogInTurn(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields,
-                       int64_t left_out) const {
-  if (left_out == 0) return Log(level, event, fields);
-  std::vector<LogField> all(fields);
-  all.emplace_back("left_out", left_out);
-  sink_(FormatLine(format_, level, event, all));
+void Logger::LogInTurn(LogLevel level, absl::string_view event, std::vector<LogField> fields, int64_t left_out) const {
+  if (left_out > 0) fields.emplace_back("left_out", left_out);
+  sink_(FormatLine(format_, level, event, fields));
 }
 
 std::optional<int64_t> LogLimit::Take(absl::string_view kind, Instant now) {

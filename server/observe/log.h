@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
@@ -86,8 +87,7 @@ class Logger {
   /// `left_out` for LogInTurn.
   std::optional<int64_t> TakeTurn(LogLevel level, absl::string_view kind) const;
   /// After TakeTurn. The line says how many of its kind were left out before it.
-  void LogInTurn(LogLevel level, absl::string_view event, std::initializer_list<LogField> fields,
-                 int64_t left_out) const;
+  void LogInTurn(LogLevel level, absl::string_view event, std::vector<LogField> fields, int64_t left_out) const;
 
  private:
   const LogLevel least_;

@@ -201,8 +201,8 @@ void CallBase::Reply(const absl::Status& reason, Outcome& outcome) {
 void CallBase::LogFailure(const absl::Status& status) {
   const absl::string_view tenant = caller_ == nullptr ? absl::string_view() : caller_->tenant;
   const Requester from{tenant, call_->head().peer->address};
-  if (!has_operator_) return LogFailedCall(*environment_.logger, id_, from, kUnknownOperation, status);
-  LogFailedRequest(*environment_.logger, id_, from, record_, status);
+  LogFailedCall(*environment_.logger, id_, from, has_operator_ ? OperatorName(record_.op) : kUnknownOperation, status,
+                has_operator_ ? &record_ : nullptr);
 }
 
 void CallBase::Cancel() {

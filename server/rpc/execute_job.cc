@@ -170,7 +170,8 @@ void ExecuteJob::LogFailure(const absl::Status& status) const {
   }
   record.received_bytes = exchange_->received_bytes();
   record.total_ns = Nanoseconds(arrival_, environment_.clock->Now());
-  LogFailedRequest(*environment_.logger, id(), {plan_->caller()->tenant, plan_->peer()}, record, status);
+  LogFailedCall(*environment_.logger, id(), {plan_->caller()->tenant, plan_->peer()}, OperatorName(record.op), status,
+                &record);
 }
 
 std::shared_ptr<ExecuteJobs> ExecuteJobs::Create(const CallEnvironment& environment) {

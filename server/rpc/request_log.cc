@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
@@ -37,44 +39,28 @@ LogField StageField(const RequestRecord& record, Stage stage) {
 
 }  // namespace
 
-void LogFailedRequest(const Logger& logger, const CallId& id, const Requester& from, const RequestRecord& record,
-                      const absl::Status& status) {
-  const LogLevel level = LevelOf(status.code());
-  const std::optional<int64_t> left_out = logger.TakeTurn(level, KindOf(from, status));
-  if (!left_out) return;
-  logger.LogInTurn(level, "request_failed",
-                   {{"request_id", id.request_id},
-                    {"trace_id", id.trace.trace_id()},
-                    {"span_id", id.trace.span_id()},
-                    {"tenant", from.tenant},
-                    {"peer", from.peer},
-                    {"operator", OperatorName(record.op)},
-                    {"code", absl::StatusCodeToString(status.code())},
-                    {"field", NamedField(status)},
-                    {"message", std::string(status.message())},
-                    {"received_bytes", record.received_bytes},
-                    {"seconds", Seconds(record.total_ns)},
-                    StageField(record, Stage::kValidate),
-                    StageField(record, Stage::kQueue)},
-                   *left_out);
-}
-
 void LogFailedCall(const Logger& logger, const CallId& id, const Requester& from, absl::string_view operation,
-                   const absl::Status& status) {
+                   const absl::Status& status, const RequestRecord* record) {
   const LogLevel level = LevelOf(status.code());
   const std::optional<int64_t> left_out = logger.TakeTurn(level, KindOf(from, status));
   if (!left_out) return;
-  logger.LogInTurn(level, "request_failed",
-                   {{"request_id", id.request_id},
-                    {"trace_id", id.trace.trace_id()},
-                    {"span_id", id.trace.span_id()},
-                    {"tenant", from.tenant},
-                    {"peer", from.peer},
-                    {"operator", operation},
-                    {"code", absl::StatusCodeToString(status.code())},
-                    {"field", NamedField(status)},
-                    {"message", std::string(status.message())}},
-                   *left_out);
+  const std::string code = absl::StatusCodeToString(status.code()), field = NamedField(status);
+  std::vector<LogField> fields = {{"request_id", id.request_id},
+                                  {"trace_id", id.trace.trace_id()},
+                                  {"span_id", id.trace.span_id()},
+                                  {"tenant", from.tenant},
+                                  {"peer", from.peer},
+                                  {"operator", operation},
+                                  {"code", code},
+                                  {"field", field},
+                                  {"message", status.message()}};
+  if (record != nullptr) {
+    fields.insert(fields.end(), {{"received_bytes", record->received_bytes},
+                                 {"seconds", Seconds(record->total_ns)},
+                                 StageField(*record, Stage::kValidate),
+                                 StageField(*record, Stage::kQueue)});
+  }
+  logger.LogInTurn(level, "request_failed", std::move(fields), *left_out);
 }
 
 void LogAnsweredRequest(const Logger& logger, const CallId& id, const RequestRecord& record, int64_t slow_ns) {

@@ -20,13 +20,10 @@ struct Requester {
   std::string peer;          // as gRPC names it
 };
 
-/// Logs a failed request with the stages that it reached. The level tells whether server, load or caller is the cause.
-void LogFailedRequest(const Logger& logger, const CallId& id, const Requester& from, const RequestRecord& record,
-                      const absl::Status& status);
-
-/// The same for a call that is not a request of one operator. `operation`: its name in metrics.
+/// Logs a failed call. The level tells whether server, load or caller is the cause. `operation`: its name in metrics.
+/// `record`: of a request of one operator, with the stages that it reached; null: the call is no such request.
 void LogFailedCall(const Logger& logger, const CallId& id, const Requester& from, absl::string_view operation,
-                   const absl::Status& status);
+                   const absl::Status& status, const RequestRecord* record = nullptr);
 
 /// Logs an answered request: as a warning with its stages if it took `slow_ns` or longer (0: none is slow), else at
 /// level debug.
