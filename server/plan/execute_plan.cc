@@ -193,7 +193,7 @@ absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {
   CORANK_RETURN_IF_ERROR(made.status());
   const bool is_first_check = reserve == (message().parts() <= 1);  // Reserve checks a plan of several parts again
   if (size() == 1 && is_first_check) external_ = (*made)->external();
-  if (external_ != nullptr && !external_->is_streamed()) external_.reset();
+  if (external_ != nullptr && !external_->is_streamed) external_.reset();
   if (reserve) CORANK_RETURN_IF_ERROR(places.ReserveKept(devices_));
   if (const uint64_t devices = devices_ & places.devices(); devices != 0) devices_ = devices;
   rooms_[static_cast<size_t>(operation)] = places.TakeRooms();
@@ -241,20 +241,20 @@ void ExecutePlan::Choose(const StreamOptions& streams) {
   const bool all_known =
       std::all_of(inputs_.begin(), inputs_.end(), [](const StreamInput& input) { return input.count >= 0; });
   const bool fits_whole = all_known && HasPlausibleCounts() && known_device_bytes_ <= streams.max_device_bytes;
-  if (external_ != nullptr && external_->prefers_whole() && fits_whole) external_.reset();
+  if (external_ != nullptr && external_->prefers_whole && fits_whole) external_.reset();
   Workload work;
   work.is_streamed = true;
   if (external_ != nullptr) {
     const JobMemory memory(streams.max_device_bytes, streams.max_host_bytes, nullptr, nullptr);
-    work.external = external_->strategy();
-    work.may_fit_whole = external_->may_fit_whole();
-    if (work.may_fit_whole) work.external_host_bytes = external_->HostBytes(parts(), streams.piece_bytes, memory);
+    work.external = external_->strategy;
+    work.may_fit_whole = external_->may_fit_whole;
+    if (work.may_fit_whole) work.external_host_bytes = external_->host_bytes(parts(), streams.piece_bytes, memory);
   }
   PlannerOptions options;
   options.max_host_bytes = streams.max_host_bytes;
   strategy_ = ChooseStrategy(work, options);
   if (strategy_ == Strategy::kCollected) external_.reset();
-  if (external_ == nullptr || !external_->needs_whole_arrays()) return;
+  if (external_ == nullptr || !external_->needs_whole_arrays) return;
   for (StreamInput& input : inputs_) {
     if (!input.is_control) (all_known ? input.is_spilled : input.may_spill) = true;
   }
@@ -274,7 +274,7 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
     Limit limit = input.waits_on_host() ? on_host : on_device;
     if (!input.waits_on_host() && external_ != nullptr) {
       limit = std::max(Limit{memory.MostRowsInCore(1), on_device.flag}, on_host);
-      if (external_->keeps_first_rows()) limit.bytes = kNobodyHas;
+      if (external_->keeps_first_rows) limit.bytes = kNobodyHas;
     } else if (input.may_spill) {
       limit = std::max(on_device, on_host);
     }
@@ -284,7 +284,7 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
                                       " bytes that one request may have (", limit.flag, "); send less at a time"));
   }
   if (spill_) return CheckSpill(streams);
-  const int64_t need = external_ == nullptr ? 0 : external_->HostBytes(parts(), streams.piece_bytes, memory);
+  const int64_t need = external_ == nullptr ? 0 : external_->host_bytes(parts(), streams.piece_bytes, memory);
   if (need <= streams.max_host_bytes) return absl::OkStatus();
   return TooLargeField(
       inputs_[0].field + ".count",
@@ -340,8 +340,8 @@ Plan PlanJob(const std::shared_ptr<ExecutePlan>& job, ExternalMeans means, std::
   Plan plan;
   plan.strategy = job->strategy();
   plan.devices = job->devices();
-  if (job->external() != nullptr && !job->external()->needs_whole_arrays()) {
-    plan.operation = job->external()->Make(std::move(means));
+  if (job->external() != nullptr && !job->external()->needs_whole_arrays) {
+    plan.operation = job->external()->make(std::move(means));
   } else {
     plan.operation = std::make_unique<CollectedOperation>(
         CollectedOperation::Spec{means.pipe, means.memory, job, means.piece_bytes, earlier});

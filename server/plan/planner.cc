@@ -79,19 +79,19 @@ Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, con
   std::unique_ptr<const ExternalWork> external;
   ExternalMeans means;
   if (IsLong(work, options) && options.in_pieces) external = plan.operation->external();
-  if (external != nullptr && external->prefers_whole() &&
+  if (external != nullptr && external->prefers_whole &&
       Fits(NeedOf(*plan.operation, Strategy::kDevice, devices), streams.max_device_bytes)) {
     external.reset();
   }
   if (external != nullptr) {
     means.memory = std::make_shared<JobMemory>(streams.max_device_bytes, streams.max_host_bytes, job_memory, buffers);
     means.piece_bytes = streams.piece_bytes;
-    work.external = external->strategy();
-    work.external_host_bytes = external->HostBytes(/*parts=*/0, means.piece_bytes, *means.memory);
+    work.external = external->strategy;
+    work.external_host_bytes = external->host_bytes(/*parts=*/0, means.piece_bytes, *means.memory);
   }
   plan.strategy = ChooseStrategy(work, options);
   if (plan.strategy == work.external) {
-    plan.operation = external->Make(std::move(means));
+    plan.operation = external->make(std::move(means));
     plan.work_bytes = std::max(extent.message_bytes, plan.operation->work_bytes());
   }
   plan.need = NeedOf(*plan.operation, plan.strategy, devices);

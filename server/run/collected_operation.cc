@@ -35,7 +35,7 @@ int64_t CollectedOperation::device_bytes(const Engine&) const {
 int64_t CollectedOperation::host_bytes() const {
   if (const ExternalWork* const external = spec_.request->external(); external != nullptr) {
     return std::min(spec_.memory->max_host_bytes(),
-                    external->HostBytes(spec_.pipe->options().parts, spec_.piece_bytes, *spec_.memory));
+                    external->host_bytes(spec_.pipe->options().parts, spec_.piece_bytes, *spec_.memory));
   }
   int64_t bytes = spec_.request->spilled_bytes();
   for (const StreamInput& input : spec_.pipe->inputs()) {
@@ -195,7 +195,7 @@ absl::Status CollectedOperation::ExecuteInPieces(const Operation& whole, Lane& l
   const std::unique_ptr<const ExternalWork> work = whole.external();
   if (work == nullptr) return absl::InternalError("the work on streams cannot run piece by piece after all");
   ExternalMeans means{spec_.memory, spec_.pipe, spec_.piece_bytes, /*is_collected=*/true};
-  return whole.Judged(work->Make(std::move(means))->Execute(lane, outcome));
+  return whole.Judged(work->make(std::move(means))->Execute(lane, outcome));
 }
 
 absl::Status CollectedOperation::ExecuteOne(int index, std::vector<Operand>& inputs, Lane& lane, Outcome& outcome) {

@@ -17,7 +17,7 @@
 
 namespace corank {
 
-class ExternalWork;
+struct ExternalWork;
 
 /// An operation made after its streamed inputs arrived.
 struct PreparedOperation {

@@ -81,33 +81,19 @@ bool Takes(const Spec& sort) {
   });
 }
 
-class ColumnSortWork final : public ExternalWork {
- public:
-  explicit ColumnSortWork(Spec sort) : sort_(std::move(sort)) {}
-
-  Strategy strategy() const override { return Strategy::kExternalSort; }
-  bool is_streamed() const override {
-    return std::any_of(inputs_.begin(), inputs_.end(), [](const auto& input) { return IsPending(*input.second); });
-  }
-  bool needs_whole_arrays() const override { return NeedsWhole(sort_, inputs_); }
-  bool may_fit_whole() const override { return true; }
-  bool prefers_whole() const override { return true; }
-  int64_t HostBytes(int64_t parts, int64_t, const JobMemory& memory) const override {
-    return ExternalColumnSort::HostBytes(sort_, parts, memory);
-  }
-  std::unique_ptr<Operation> Make(ExternalMeans means) const override {
-    return std::make_unique<ExternalColumnSort>(sort_, std::move(means));
-  }
-
- private:
-  const Spec sort_;
-  const Inputs inputs_ = InputsOf(sort_);
-};
-
 }  // namespace
 
 std::unique_ptr<const ExternalWork> ExternalColumnSort::For(const Spec& sort) {
-  return Takes(sort) ? std::make_unique<ColumnSortWork>(sort) : nullptr;
+  if (!Takes(sort)) return nullptr;
+  const Inputs inputs = InputsOf(sort);
+  auto work = std::make_unique<ExternalWork>();
+  work->is_streamed =
+      std::any_of(inputs.begin(), inputs.end(), [](const auto& input) { return IsPending(*input.second); });
+  work->needs_whole_arrays = NeedsWhole(sort, inputs);
+  work->may_fit_whole = work->prefers_whole = true;
+  work->host_bytes = [sort](int64_t parts, int64_t, const JobMemory& memory) { return HostBytes(sort, parts, memory); };
+  work->make = [sort](ExternalMeans means) { return std::make_unique<ExternalColumnSort>(sort, std::move(means)); };
+  return work;
 }
 
 int64_t ExternalColumnSort::HostBytes(const Spec& sort, int64_t parts, const JobMemory& memory) {

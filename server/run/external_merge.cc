@@ -39,23 +39,6 @@ bool TakesShared(const MergeOperation& whole) {
   return any_is_shared && WritesApart(whole);
 }
 
-class MergeWork final : public ExternalWork {
- public:
-  explicit MergeWork(MergeOperation::Spec merge) : merge_(std::move(merge)) {}
-
-  Strategy strategy() const override { return Strategy::kExternalMerge; }
-  bool is_streamed() const override { return IsStreamed(merge_); }
-  int64_t HostBytes(int64_t, int64_t, const JobMemory& memory) const override {
-    return ExternalMerge::HostBytes(merge_, memory);
-  }
-  std::unique_ptr<Operation> Make(ExternalMeans means) const override {
-    return std::make_unique<ExternalMerge>(merge_, std::move(means));
-  }
-
- private:
-  const MergeOperation::Spec merge_;
-};
-
 }  // namespace
 
 bool WritesApart(const MergeOperation& merge) {
@@ -65,7 +48,13 @@ bool WritesApart(const MergeOperation& merge) {
 
 std::unique_ptr<const ExternalWork> ExternalMerge::For(const MergeOperation& whole) {
   const MergeOperation::Spec& merge = whole.spec();
-  return (IsStreamed(merge) ? TakesStreams(merge) : TakesShared(whole)) ? std::make_unique<MergeWork>(merge) : nullptr;
+  if (!(IsStreamed(merge) ? TakesStreams(merge) : TakesShared(whole))) return nullptr;
+  auto work = std::make_unique<ExternalWork>();
+  work->strategy = Strategy::kExternalMerge;
+  work->is_streamed = IsStreamed(merge);
+  work->host_bytes = [merge](int64_t, int64_t, const JobMemory& memory) { return HostBytes(merge, memory); };
+  work->make = [merge](ExternalMeans means) { return std::make_unique<ExternalMerge>(merge, std::move(means)); };
+  return work;
 }
 
 int64_t ExternalMerge::HostBytes(const MergeOperation::Spec& merge, const JobMemory& memory) {

@@ -55,34 +55,23 @@ bool Takes(const SortOperation::Spec& sort) {
          (!sort.segment_offsets || SparesInputs(sort));
 }
 
-class SortWork final : public ExternalWork {
- public:
-  explicit SortWork(SortOperation::Spec sort) : sort_(std::move(sort)) {}
-
-  Strategy strategy() const override { return Strategy::kExternalSort; }
-  bool is_streamed() const override { return sort_.keys.stream_input >= 0; }
-  // Only the offsets tell where segments end, and they may be the last array to arrive.
-  bool needs_whole_arrays() const override { return sort_.segment_offsets.has_value(); }
-  bool keeps_first_rows() const override { return sort_.limit >= 0 && !sort_.segment_offsets; }
-  // A plain sort of all rows needs no less memory as a whole.
-  bool may_fit_whole() const override { return sort_.limit >= 0 || sort_.want_indices || prefers_whole(); }
-  // One launch sorts all segments.
-  bool prefers_whole() const override { return sort_.segment_offsets.has_value(); }
-  int64_t HostBytes(int64_t parts, int64_t piece_bytes, const JobMemory& memory) const override {
-    return ExternalSort::HostBytes(sort_, parts, piece_bytes, memory);
-  }
-  std::unique_ptr<Operation> Make(ExternalMeans means) const override {
-    return std::make_unique<ExternalSort>(sort_, std::move(means));
-  }
-
- private:
-  const SortOperation::Spec sort_;
-};
-
 }  // namespace
 
 std::unique_ptr<const ExternalWork> ExternalSort::For(const SortOperation::Spec& sort) {
-  return Takes(sort) ? std::make_unique<SortWork>(sort) : nullptr;
+  if (!Takes(sort)) return nullptr;
+  auto work = std::make_unique<ExternalWork>();
+  work->is_streamed = sort.keys.stream_input >= 0;
+  // Only the offsets tell where segments end, and they may be the last array to arrive.
+  work->needs_whole_arrays = sort.segment_offsets.has_value();
+  work->keeps_first_rows = sort.limit >= 0 && !sort.segment_offsets;
+  work->prefers_whole = sort.segment_offsets.has_value();  // one launch sorts all segments
+  // A plain sort of all rows needs no less memory as a whole.
+  work->may_fit_whole = sort.limit >= 0 || sort.want_indices || work->prefers_whole;
+  work->host_bytes = [sort](int64_t parts, int64_t piece_bytes, const JobMemory& memory) {
+    return HostBytes(sort, parts, piece_bytes, memory);
+  };
+  work->make = [sort](ExternalMeans means) { return std::make_unique<ExternalSort>(sort, std::move(means)); };
+  return work;
 }
 
 int64_t ExternalSort::HostBytes(const SortOperation::Spec& sort, int64_t parts, int64_t piece_bytes,

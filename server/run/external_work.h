@@ -3,6 +3,7 @@
 #define CORANK_SERVER_RUN_EXTERNAL_WORK_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -53,24 +54,18 @@ class ExternalOperation : public Operation {
 };
 
 /// What a sort or a merge tells the planner about itself. Owns its arrays as the operation does.
-class ExternalWork {
- public:
-  virtual ~ExternalWork() = default;
-  virtual Strategy strategy() const = 0;
-  /// Whether all its arrays come in chunks.
-  virtual bool is_streamed() const = 0;
-  /// Whether streams must have arrived as a whole before it starts. They are collected in host memory.
-  virtual bool needs_whole_arrays() const { return false; }
-  /// Whether it keeps only the first rows.
-  virtual bool keeps_first_rows() const { return false; }
-  /// Whether it may need less host memory as a whole, on the device.
-  virtual bool may_fit_whole() const { return false; }
-  /// Whether it is slower than the work as a whole, which then runs if it fits on the device. The announced lengths of
-  /// its arrays determine what that takes.
-  virtual bool prefers_whole() const { return false; }
+struct ExternalWork {
+  Strategy strategy = Strategy::kExternalSort;
+  bool is_streamed = false;         // all its arrays come in chunks
+  bool needs_whole_arrays = false;  // streams must have arrived before it starts; they are collected in host memory
+  bool keeps_first_rows = false;    // and no others
+  bool may_fit_whole = false;       // it may need less host memory as a whole, on the device
+  /// It is slower than the work as a whole, which then runs if it fits on the device. The announced lengths of its
+  /// arrays determine what that takes.
+  bool prefers_whole = false;
   /// Upper bound of its pinned memory. `parts`: number of calls that send chunks concurrently; 0: no chunks.
-  virtual int64_t HostBytes(int64_t parts, int64_t piece_bytes, const JobMemory& memory) const = 0;
-  virtual std::unique_ptr<Operation> Make(ExternalMeans means) const = 0;
+  std::function<int64_t(int64_t parts, int64_t piece_bytes, const JobMemory& memory)> host_bytes;
+  std::function<std::unique_ptr<Operation>(ExternalMeans means)> make;
 };
 
 }  // namespace corank

@@ -57,7 +57,7 @@ struct SharedSource {
   std::string field;
 };
 
-class ExternalWork;
+struct ExternalWork;
 class PhasedOperation;
 class RowsInTurn;
 
