@@ -33,6 +33,7 @@ struct Operand {
   /// Of a sharded array, which has no `bytes`: the parts' bytes on their devices, in order (model/parts.h).
   std::vector<const void*> shards = {};
 
+  bool is_streamed() const { return stream_input >= 0; }
   int64_t size_bytes() const { return count * element_bytes; }
   /// Bytes in host memory because the operand is spilled, and bytes that are not spilled. One of them is 0.
   int64_t host_bytes() const { return is_spilled ? size_bytes() : 0; }

@@ -268,13 +268,12 @@ absl::Status ExecutePlan::CheckBudgets(const StreamOptions& streams) const {
     double& bytes = input.waits_on_host() ? host_bytes : device_bytes;
     bytes += static_cast<double>(std::max<int64_t>(0, input.count)) * input.element_bytes;
     // A sort or merge may keep its runs in host memory, and one that returns the first rows keeps few others.
-    constexpr int64_t kNobodyHas = int64_t{1} << 50;
     const Limit on_host{streams.max_host_bytes, "max_stream_host_bytes"};
     const Limit on_device{streams.max_device_bytes, "max_device_bytes"};
     Limit limit = input.waits_on_host() ? on_host : on_device;
     if (!input.waits_on_host() && external_ != nullptr) {
       limit = std::max(Limit{memory.MostRowsInCore(1), on_device.flag}, on_host);
-      if (external_->keeps_first_rows) limit.bytes = kNobodyHas;
+      if (external_->keeps_first_rows) limit.bytes = kMostPlausibleBytes;
     } else if (input.may_spill) {
       limit = std::max(on_device, on_host);
     }

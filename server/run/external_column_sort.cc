@@ -38,8 +38,6 @@ Inputs InputsOf(const Spec& sort) {
   return inputs;
 }
 
-bool IsPending(const Operand& input) { return input.stream_input >= 0; }
-
 // Whether nobody has announced how long some array is.
 bool IsUnknown(const Spec& sort, const Inputs& inputs) {
   return (sort.segment_offsets && !sort.segment_offsets->has_count) ||
@@ -51,7 +49,7 @@ bool IsUnknown(const Spec& sort, const Inputs& inputs) {
 bool NeedsWhole(const Spec& sort, const Inputs& inputs) {
   return IsUnknown(sort, inputs) || sort.segment_offsets || !sort.run_offsets.empty() ||
          std::any_of(sort.columns.begin(), sort.columns.end(), [](const auto& column) { return column.offsets; }) ||
-         !std::all_of(inputs.begin(), inputs.end(), [](const auto& input) { return IsPending(*input.second); });
+         !std::all_of(inputs.begin(), inputs.end(), [](const auto& input) { return input.second->is_streamed(); });
 }
 
 bool Takes(const Spec& sort) {
@@ -61,8 +59,8 @@ bool Takes(const Spec& sort) {
   const Inputs inputs = InputsOf(sort);
   bool is_streamed = false, is_shared = false;
   for (const auto& [field, input] : inputs) {
-    if (!IsPending(*input) && !RowSource::IsOnHost(*input)) return false;
-    is_streamed |= IsPending(*input) || input->is_spilled;
+    if (!input->is_streamed() && !RowSource::IsOnHost(*input)) return false;
+    is_streamed |= input->is_streamed() || input->is_spilled;
     is_shared |= input->is_shared;
   }
   if (!is_streamed && !is_shared) return false;
@@ -88,7 +86,7 @@ std::unique_ptr<const ExternalWork> ExternalColumnSort::For(const Spec& sort) {
   const Inputs inputs = InputsOf(sort);
   auto work = std::make_unique<ExternalWork>();
   work->is_streamed =
-      std::any_of(inputs.begin(), inputs.end(), [](const auto& input) { return IsPending(*input.second); });
+      std::any_of(inputs.begin(), inputs.end(), [](const auto& input) { return input.second->is_streamed(); });
   work->needs_whole_arrays = NeedsWhole(sort, inputs);
   work->may_fit_whole = work->prefers_whole = true;
   work->host_bytes = [sort](int64_t parts, int64_t, const JobMemory& memory) { return HostBytes(sort, parts, memory); };
@@ -103,11 +101,11 @@ int64_t ExternalColumnSort::HostBytes(const Spec& sort, int64_t parts, const Job
   const bool is_collected = parts > 0 && NeedsWhole(sort, inputs);
   int64_t arrays = 0;
   for (const auto& [field, input] : inputs) {
-    if (parts == 0 || is_collected) arrays += IsPending(*input) ? input->size_bytes() : RowSource::CopyBytes(*input);
+    if (parts == 0 || is_collected) arrays += input->is_streamed() ? input->size_bytes() : RowSource::CopyBytes(*input);
   }
   if (sort.segment_offsets) {
     arrays += sort.rows() * shape.arrays().front().element_bytes;
-    if (IsPending(*sort.segment_offsets)) arrays += sort.segment_offsets->size_bytes();
+    if (sort.segment_offsets->is_streamed()) arrays += sort.segment_offsets->size_bytes();
   }
   if (!sort.run_offsets.empty()) {
     return arrays + TileHostBytes(shape, TableSorter::PieceSize(shape, sort.rows(), memory));

@@ -15,12 +15,12 @@ namespace {
 // tile.
 constexpr int64_t kMergeTileBytes = int64_t{16} << 20;
 
-bool IsStreamed(const MergeOperation::Spec& merge) { return merge.keys.front().stream_input >= 0; }
+bool IsStreamed(const MergeOperation::Spec& merge) { return merge.keys.front().is_streamed(); }
 
 bool TakesStreams(const MergeOperation::Spec& merge) {
   for (const auto* inputs : {&merge.keys, &merge.values}) {
     for (const Operand& input : *inputs) {
-      if (input.stream_input < 0 || !input.has_count) return false;
+      if (!input.is_streamed() || !input.has_count) return false;
     }
   }
   return TakesRows(merge.keys_target) && (merge.values.empty() || TakesRows(merge.values_target));
@@ -101,11 +101,8 @@ absl::Status ExternalMerge::Work(Lane& lane, Outcome& outcome) {
 absl::Status ExternalMerge::MergeChunks(RowSource& source, RowSink& sink, Lane& lane, Outcome& outcome) {
   const bool comes_in_order = means_.pipe->options().parts == 1;
   ChunkMerger merger(spec_, source, comes_in_order, &sink, means_.memory.get(), &lane, &outcome.stats);
-  for (;;) {
-    CORANK_ASSIGN_OR_RETURN(std::vector<InputChunk> chunks, source.Receive(lane));
-    if (chunks.empty()) break;
-    CORANK_RETURN_IF_ERROR(merger.Add(std::move(chunks)));
-  }
+  CORANK_RETURN_IF_ERROR(
+      source.ReceiveAll(lane, [&merger](std::vector<InputChunk> chunks) { return merger.Add(std::move(chunks)); }));
   lane.set_next_stage(Stage::kCopyOut);
   outcome.stats.set_out_of_core(merger.out_of_core());
   return RowsOf(spec_) > 0 ? merger.Finish() : absl::OkStatus();

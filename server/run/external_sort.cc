@@ -17,11 +17,11 @@ namespace {
 // Copies of this size reach the full speed of the bus. The first copy out waits for at most this much of the merge.
 constexpr int64_t kSortTileBytes = int64_t{32} << 20;
 
-// Whether the array comes, or has come, as a stream.
-bool IsStreamed(const Operand& array) { return array.stream_input >= 0 || array.is_spilled; }
+// Whether the array comes, or has come and was collected, as a stream.
+bool CameInStream(const Operand& array) { return array.is_streamed() || array.is_spilled; }
 
 bool TakesStreams(const SortOperation::Spec& sort) {
-  if (sort.values && !IsStreamed(*sort.values)) return false;
+  if (sort.values && !CameInStream(*sort.values)) return false;
   const int32_t value_bytes = RunSorter::ShapeOf(sort).value_bytes;
   const int64_t most = sort.limit >= 0 && sort.segment_offsets ? sort.result_count() : sort.limit;
   return (!sort.want_keys || TakesStreamedRows(sort.keys_target, sort.keys.element_bytes, most)) &&
@@ -46,7 +46,7 @@ bool SparesInputs(const SortOperation::Spec& sort) {
 
 bool Takes(const SortOperation::Spec& sort) {
   if (sort.limit == 0) return false;
-  if (IsStreamed(sort.keys)) return TakesStreams(sort);
+  if (CameInStream(sort.keys)) return TakesStreams(sort);
   return sort.keys.count > 0 && RowSource::IsOnHost(sort.keys) &&
          (sort.keys.is_shared || (sort.values && sort.values->is_shared)) &&
          (!sort.want_keys || RowResult::CanHold(sort.keys_target)) &&
@@ -60,7 +60,7 @@ bool Takes(const SortOperation::Spec& sort) {
 std::unique_ptr<const ExternalWork> ExternalSort::For(const SortOperation::Spec& sort) {
   if (!Takes(sort)) return nullptr;
   auto work = std::make_unique<ExternalWork>();
-  work->is_streamed = sort.keys.stream_input >= 0;
+  work->is_streamed = sort.keys.is_streamed();
   // Only the offsets tell where segments end, and they may be the last array to arrive.
   work->needs_whole_arrays = sort.segment_offsets.has_value();
   work->keeps_first_rows = sort.limit >= 0 && !sort.segment_offsets;

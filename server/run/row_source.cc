@@ -1,6 +1,7 @@
 #include "server/run/row_source.h"
 
 #include <cstring>
+#include <utility>
 
 #include "server/base/status_macros.h"
 
@@ -38,10 +39,13 @@ bool RowSource::IsOnHost(const Operand& array) {
          (!array.on_device && array.size_bytes() <= kMostMessageBytes);
 }
 
-absl::StatusOr<std::vector<InputChunk>> RowSource::Receive(Lane& lane) {
-  CORANK_ASSIGN_OR_RETURN(std::vector<InputChunk> chunks, pipe_->Receive(lane));
-  for (InputChunk& chunk : chunks) chunk.input = array_of_[chunk.input];
-  return chunks;
+absl::Status RowSource::ReceiveAll(Lane& lane, absl::FunctionRef<absl::Status(std::vector<InputChunk> chunks)> take) {
+  for (;;) {
+    CORANK_ASSIGN_OR_RETURN(std::vector<InputChunk> chunks, pipe_->Receive(lane));
+    if (chunks.empty()) return absl::OkStatus();
+    for (InputChunk& chunk : chunks) chunk.input = array_of_[chunk.input];
+    CORANK_RETURN_IF_ERROR(take(std::move(chunks)));
+  }
 }
 
 }  // namespace corank

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/model/operand.h"
@@ -42,9 +44,9 @@ class RowSource {
   const std::vector<Array>& arrays() const { return arrays_; }
   /// Whether all arrays are there.
   bool is_complete() const { return pipe_ == nullptr; }
-  /// Waits for chunks, whose `input` counts arrays(). Empty: all arrays have ended. Errors: those of
-  /// ChunkPipe::Receive.
-  absl::StatusOr<std::vector<InputChunk>> Receive(Lane& lane);
+  /// Gives chunks, whose `input` counts arrays(), to `take` until all arrays have ended. Returns the errors of `take`
+  /// and of ChunkPipe::Receive.
+  absl::Status ReceiveAll(Lane& lane, absl::FunctionRef<absl::Status(std::vector<InputChunk> chunks)> take);
 
  private:
   explicit RowSource(ChunkPipe* pipe) : pipe_(pipe) {}

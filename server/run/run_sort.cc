@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
+#include "server/run/stream_options.h"
 
 namespace corank {
 namespace {
@@ -46,6 +47,23 @@ RowShape RunSorter::ShapeOf(const SortOperation::Spec& sort) {
   return {KeyTypeOf(sort.keys.type), sort.order, sort.keys.element_bytes, value_bytes};
 }
 
+SortArgs RunSorter::ArgsOf(const SortOperation::Spec& sort, int64_t count) {
+  const RowShape shape = ShapeOf(sort);
+  auto args = shape.ArgsOf<SortArgs>();
+  args.algorithm = sort.algorithm;
+  args.count = count;
+  args.limit = sort.limit;
+  args.value_bytes = shape.value_bytes;
+  return args;
+}
+
+int64_t RunSorter::WorkspaceBytes(SortArgs args, const Engine& engine) {
+  char any = 0;  // only the presence of arrays matters
+  args.keys_out = &any;
+  if (args.value_bytes > 0) args.values_in = args.values_out = &any;
+  return engine.WorkspaceBytes(args);
+}
+
 int64_t RunSorter::DeviceBytes(const SortOperation::Spec& sort, int64_t piece_bytes, int64_t tile_bytes,
                                const JobMemory& memory, const Engine& engine) {
   const RowShape shape = ShapeOf(sort);
@@ -54,16 +72,9 @@ int64_t RunSorter::DeviceBytes(const SortOperation::Spec& sort, int64_t piece_by
   if (count == 0) return 0;
   const int64_t piece_rows = PieceRows(row_bytes, count, 0, piece_bytes, memory);
   const int64_t pieces = (count + piece_rows - 1) / piece_rows;
-  char any = 0;
-  auto args = shape.ArgsOf<SortArgs>();
-  args.algorithm = sort.algorithm;
-  args.count = piece_rows;
-  args.limit = sort.limit;
-  args.keys_out = &any;
-  if (shape.value_bytes > 0) args.values_in = args.values_out = &any;
-  args.value_bytes = shape.value_bytes;
+  const int64_t workspace = WorkspaceBytes(ArgsOf(sort, piece_rows), engine);
   // Each piece has at most two blocks, before and after its sort.
-  const int64_t need = 2 * count * row_bytes + std::min<int64_t>(kSortStreams, pieces) * engine.WorkspaceBytes(args) +
+  const int64_t need = 2 * count * row_bytes + std::min<int64_t>(kSortStreams, pieces) * workspace +
                        TileMemory(engine, shape, pieces, count, tile_bytes);
   return std::min(most, need);
 }
@@ -73,8 +84,7 @@ int64_t RunSorter::HostBytes(const SortOperation::Spec& sort, int64_t parts, int
   const int64_t count = Count(sort), row_bytes = ShapeOf(sort).row_bytes();
   if (count < 0) return memory.max_host_bytes();
   // Sums of sizes that callers only claim may not fit in 63 bits.
-  constexpr int64_t kNobodyHas = int64_t{1} << 50;
-  if (count > kNobodyHas) return std::numeric_limits<int64_t>::max();
+  if (count > kMostPlausibleBytes) return std::numeric_limits<int64_t>::max();
   if (count <= memory.MostRowsInCore(row_bytes)) return 0;
   const int64_t piece_rows = PieceRows(row_bytes, count, 0, piece_bytes, memory);
   if (sort.limit >= 0 && sort.limit < piece_rows) {
@@ -110,11 +120,7 @@ RunSorter::RunSorter(const SortOperation::Spec& sort, const std::vector<RowSourc
 
 absl::Status RunSorter::AddAll(RowSource& source) {
   if (source.is_complete()) return AddAll({arrays_[0].rows, sort_.values ? arrays_[1].rows : nullptr});
-  for (;;) {
-    CORANK_ASSIGN_OR_RETURN(std::vector<InputChunk> chunks, source.Receive(*lane_));
-    if (chunks.empty()) return absl::OkStatus();
-    CORANK_RETURN_IF_ERROR(Add(std::move(chunks)));
-  }
+  return source.ReceiveAll(*lane_, [this](std::vector<InputChunk> chunks) { return Add(std::move(chunks)); });
 }
 
 absl::Status RunSorter::Add(std::vector<InputChunk> chunks) {
@@ -283,15 +289,11 @@ absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std
 absl::Status RunSorter::SortUploaded(const Upload& upload) {
   const Piece& piece = *upload.piece;
   EngineStream& stream = *upload.stream;
-  auto args = shape_.ArgsOf<SortArgs>();
-  args.algorithm = sort_.algorithm;
-  args.count = piece.count;
-  args.limit = sort_.limit;
+  SortArgs args = ArgsOf(sort_, piece.count);
   args.keys_in = upload.from[0];
   args.keys_out = upload.to[0];
   args.values_in = upload.from[1];
   args.values_out = upload.to[1];
-  args.value_bytes = shape_.value_bytes;
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
   if (sort_.want_indices) {
     CORANK_RETURN_IF_ERROR(

@@ -44,6 +44,9 @@ class RunSorter {
   /// The columns of its rows. The values are the request's values, or unsigned row numbers, which have one width for
   /// all rows. If nobody announced the number of rows, that width may be more than the result's.
   static RowShape ShapeOf(const SortOperation::Spec& sort);
+  /// The arguments of a sort of `count` of its rows, without addresses, and the workspace for such arguments.
+  static SortArgs ArgsOf(const SortOperation::Spec& sort, int64_t count);
+  static int64_t WorkspaceBytes(SortArgs args, const Engine& engine);
   /// Upper bounds of the memory for a sort, including the merge in tiles of `tile_bytes`: device memory, at most the
   /// job's share, and pinned memory. `parts`: number of calls that send chunks concurrently; 0: all rows are there.
   static int64_t DeviceBytes(const SortOperation::Spec& sort, int64_t piece_bytes, int64_t tile_bytes,

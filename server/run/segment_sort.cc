@@ -65,19 +65,12 @@ int64_t SegmentSorter::DeviceBytes(const SortOperation::Spec& sort, int64_t piec
   const RowShape shape = RunSorter::ShapeOf(sort);
   TileLimits most = LimitsOf(shape, tile_bytes, memory);
   most.rows = std::min(most.rows, sort.keys.count);
-  char any = 0;
-  int64_t offset = 0;
-  auto args = shape.ArgsOf<SortArgs>();
-  args.algorithm = sort.algorithm;
-  args.count = most.rows;
-  args.keys_out = &any;
-  if (shape.value_bytes > 0) args.values_in = args.values_out = &any;
-  args.value_bytes = shape.value_bytes;
-  args.segment_offsets = &offset;
+  const int64_t any_offset = 0;
+  SortArgs args = RunSorter::ArgsOf(sort, most.rows);
+  args.segment_offsets = &any_offset;
   args.segment_count = most.segments;
-  args.limit = sort.limit;
   const int64_t tile = 2 * most.rows * shape.row_bytes() + (most.segments + 1) * kOffsetBytes;
-  const int64_t tiles = kSegmentStreams * (tile + engine.WorkspaceBytes(args));
+  const int64_t tiles = kSegmentStreams * (tile + RunSorter::WorkspaceBytes(args, engine));
   const SortOperation::Spec longest = Longest(sort);
   // The streams of the tiles also sort long segments, and keep their memory meanwhile.
   const int64_t of_segment =
@@ -131,12 +124,8 @@ absl::Status SegmentSorter::SortTile(int64_t first, const std::vector<int64_t>& 
     Note(report->sort_algorithm);
     sink.Done(tile);
   });
-  auto args = shape_.ArgsOf<SortArgs>();
-  args.algorithm = sort_.algorithm;
-  args.count = rows;
-  args.value_bytes = shape_.value_bytes;
+  SortArgs args = RunSorter::ArgsOf(sort_, rows);
   args.segment_count = static_cast<int64_t>(offsets.size()) - 1;
-  args.limit = sort_.limit;
   const int64_t offset_bytes = static_cast<int64_t>(offsets.size()) * kOffsetBytes;
   CORANK_ASSIGN_OR_RETURN(void* const h_offsets, stream->AllocateHost(offset_bytes));
   CORANK_ASSIGN_OR_RETURN(void* const d_offsets, stream->AllocateDevice(offset_bytes));

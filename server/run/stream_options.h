@@ -51,6 +51,8 @@ inline constexpr int kMaxParts = 64;
 inline constexpr int kMaxPlanOperations = 16;
 /// Arrays that claim more elements are refused by their bytes; sums for all others fit in 63 bits.
 inline constexpr int64_t kMostPlausibleElements = int64_t{1} << 40;
+/// More than any host or device has.
+inline constexpr int64_t kMostPlausibleBytes = int64_t{1} << 50;
 /// The greatest stream_id.
 inline constexpr uint32_t kMaxStreamId = 1023;
 

@@ -9,6 +9,7 @@
 #include "kernels/engine/alignment.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
+#include "server/run/stream_options.h"
 
 namespace corank {
 
@@ -28,8 +29,7 @@ TableSize TableSorter::PieceSize(const TableShape& shape, int64_t rows, const Jo
 int64_t TableSorter::HostBytes(const TableShape& shape, int64_t rows, int64_t limit, bool is_streamed,
                                const JobMemory& memory) {
   // Sums of sizes that callers only claim may not fit in 63 bits.
-  constexpr int64_t kNobodyHas = int64_t{1} << 50;
-  if (rows > kNobodyHas / shape.row_bytes()) return std::numeric_limits<int64_t>::max();
+  if (rows > kMostPlausibleBytes / shape.row_bytes()) return std::numeric_limits<int64_t>::max();
   TableSize size = PieceSize(shape, rows, memory);
   const auto strings = static_cast<int64_t>(size.string_bytes.size());
   const auto arrays = static_cast<int64_t>(shape.arrays().size());
@@ -118,14 +118,13 @@ absl::Status TableSorter::AddAll(RowSource& source) {
     }
     return absl::OkStatus();
   }
-  for (;;) {
-    CORANK_ASSIGN_OR_RETURN(std::vector<InputChunk> chunks, source.Receive(*lane_));
-    if (chunks.empty()) return absl::OkStatus();
+  return source.ReceiveAll(*lane_, [&](std::vector<InputChunk> chunks) -> absl::Status {
     for (InputChunk& chunk : chunks) {
       CORANK_RETURN_IF_ERROR(CopyIn(chunk, inputs[chunk.input].field));
       chunk.bytes.reset();  // lets the caller continue
     }
-  }
+    return absl::OkStatus();
+  });
 }
 
 absl::Status TableSorter::CopyIn(const InputChunk& chunk, absl::string_view field) {
