@@ -82,7 +82,6 @@ absl::StatusOr<std::shared_ptr<void>> HostPool::Take(int64_t bytes, std::shared_
       ++allocations_;
     }
     bytes_in_use_ += size;
-    ++buffers_in_use_;
   }
   given_up.clear();
   if (memory == nullptr) {
@@ -91,7 +90,6 @@ absl::StatusOr<std::shared_ptr<void>> HostPool::Take(int64_t bytes, std::shared_
       absl::MutexLock lock(&mutex_);
       Unpromise(size, of);
       bytes_in_use_ -= size;
-      --buffers_in_use_;
       return absl::IsResourceExhausted(allocated.status()) ? Full() : allocated.status();
     }
     memory = *std::move(allocated);
@@ -136,7 +134,6 @@ void HostPool::GiveBack(EngineMemory* raw, const std::shared_ptr<Reservation>& o
   absl::MutexLock lock(&mutex_);
   Unpromise(raw->size_bytes(), of);
   bytes_in_use_ -= raw->size_bytes();
-  --buffers_in_use_;
   if (kept_bytes_ + raw->size_bytes() > options_.max_kept_bytes) return;
   kept_bytes_ += raw->size_bytes();
   kept_[raw->size_bytes()].memories.push_back(std::move(memory));
@@ -150,11 +147,6 @@ int64_t HostPool::bytes_in_use() const {
 int64_t HostPool::promised_bytes() const {
   absl::MutexLock lock(&mutex_);
   return promised_bytes_;
-}
-
-int64_t HostPool::buffers_in_use() const {
-  absl::MutexLock lock(&mutex_);
-  return buffers_in_use_;
 }
 
 int64_t HostPool::kept_bytes() const {

@@ -67,7 +67,6 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
   int64_t bytes_in_use() const;
   /// Bytes of used buffers and of reservations.
   int64_t promised_bytes() const;
-  int64_t buffers_in_use() const;
   /// Bytes of idle buffers.
   int64_t kept_bytes() const;
   /// Number of allocations from the engine.
@@ -99,7 +98,6 @@ class HostPool : public std::enable_shared_from_this<HostPool> {
   int64_t kept_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t bytes_in_use_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t promised_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // never more than max_bytes
-  int64_t buffers_in_use_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t allocations_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -81,11 +81,6 @@ absl::Status TooManyWait() {
                     absl::Seconds(1));
 }
 
-absl::Status MemoryServiceImpl::CheckStoreIsOn() const {
-  if (environment_.places.arrays->is_on()) return absl::OkStatus();
-  return Error(v1::ERROR_REASON_PLACE_DISABLED, "stored arrays are switched off on this server (--kept-bytes)");
-}
-
 FoundCaller MemoryServiceImpl::MayRegister(const wire::CallHead& call,
                                            absl::Status (*permission)(const Caller&)) const {
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const Caller> caller, CallerOf(environment_.authenticator, call));
@@ -105,8 +100,8 @@ FoundCaller MemoryServiceImpl::MayLease(const wire::CallHead& call) const {
 FoundCaller MemoryServiceImpl::MayUseStore(const wire::CallHead& call) const {
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const Caller> caller, CallerOf(environment_.authenticator, call));
   CORANK_RETURN_IF_ERROR(CheckStoredArrays(*caller));
-  CORANK_RETURN_IF_ERROR(CheckStoreIsOn());
-  return caller;
+  if (environment_.places.arrays->is_on()) return caller;
+  return Error(v1::ERROR_REASON_PLACE_DISABLED, "stored arrays are switched off on this server (--kept-bytes)");
 }
 
 FoundCaller MemoryServiceImpl::MayMove(const wire::CallHead& call) const {

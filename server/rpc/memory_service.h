@@ -118,7 +118,6 @@ class MemoryServiceImpl {
   void AddTo(Methods* methods);
 
  private:
-  absl::Status CheckStoreIsOn() const;
   FoundCaller Anybody(const wire::CallHead& call) const { return CallerOf(environment_.authenticator, call); }
   // The caller; an error if it lacks the permission or the gate is closed.
   FoundCaller MayRegister(const wire::CallHead& call, absl::Status (*permission)(const Caller&)) const;

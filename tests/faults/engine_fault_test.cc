@@ -336,7 +336,7 @@ TEST(EngineFault, TheDeviceIsLostAtEveryCall) {
       })) << where;
       ExpectStatus(world.Unary(GoodSort()).status, absl::StatusCode::kUnavailable, where);
       EXPECT_TRUE(Eventually([&] {
-        return world.server().active_calls() == 0 && world.server().host_pool().buffers_in_use() == 0 &&
+        return world.server().active_calls() == 0 && world.server().host_pool().bytes_in_use() == 0 &&
                world.server().jobs().memory_in_use == 0 && world.server().waiting_requests() == 0;
       })) << "left"
           << where;

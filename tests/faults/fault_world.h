@@ -89,14 +89,14 @@ class World {
   // Expects that no more is in use than at the start.
   void ExpectNothingLeft(const std::string& where) {
     const auto is_free = [this] {
-      return server().active_calls() == 0 && server().host_pool().buffers_in_use() == 0 &&
-             server().host_pool().bytes_in_use() == 0 && server().jobs().memory_in_use == 0 &&
-             server().jobs().joining_jobs == 0 && server().waiting_requests() == 0 && device_work() == 0 &&
+      return server().active_calls() == 0 && server().host_pool().bytes_in_use() == 0 &&
+             server().jobs().memory_in_use == 0 && server().jobs().joining_jobs == 0 &&
+             server().waiting_requests() == 0 && device_work() == 0 &&
              server().regions().region_count() == kept_regions_ && server().arrays().used_bytes() == kept_bytes_ &&
              plan().blocks() == kept_blocks_;
     };
     EXPECT_TRUE(Eventually(is_free)) << where << ": " << server().active_calls() << " calls, "
-                                     << server().host_pool().buffers_in_use() << " buffers, "
+                                     << server().host_pool().bytes_in_use() << " bytes of buffers, "
                                      << server().jobs().memory_in_use << " bytes of jobs, "
                                      << server().jobs().joining_jobs << " joining, " << server().waiting_requests()
                                      << " waiting, " << device_work() << " bytes of device work, "
@@ -107,7 +107,7 @@ class World {
   // Makes the current state the one to compare with.
   void Settle() {
     EXPECT_TRUE(
-        Eventually([this] { return server().active_calls() == 0 && server().host_pool().buffers_in_use() == 0; }));
+        Eventually([this] { return server().active_calls() == 0 && server().host_pool().bytes_in_use() == 0; }));
     kept_bytes_ = server().arrays().used_bytes();
     kept_blocks_ = plan().blocks();
     kept_regions_ = server().regions().region_count();

@@ -101,7 +101,7 @@ void World::RegisterRegion() {
 }
 
 void World::Reset() {
-  FUZZ_CHECK(pool->buffers_in_use() == 0, absl::StrCat(pool->buffers_in_use(), " buffers are still in use"));
+  FUZZ_CHECK(pool->bytes_in_use() == 0, absl::StrCat(pool->bytes_in_use(), " bytes of buffers are still in use"));
   const auto region = regions.Find("", "r", v1::REGION_KIND_SHARED_MEMORY, "name");
   FUZZ_CHECK(region.ok(), region.status().ToString());
   std::memset((*region)->data(), 7, kRegionBytes);

@@ -41,7 +41,7 @@ class ClientCopiesTest : public ::testing::TestWithParam<client::Place> {
     const Moved moved = MeasureMoved(*puppet_, kCalls, [&] {
       const absl::Status status = call(*client_);
       ASSERT_TRUE(status.ok()) << status;
-      EXPECT_TRUE(Eventually([this] { return running_->server().host_pool().buffers_in_use() == 0; }));
+      EXPECT_TRUE(Eventually([this] { return running_->server().host_pool().bytes_in_use() == 0; }));
     });
     constexpr int64_t kHeads = 64 << 10, kHalfACopy = kArrayBytes / 2;
     EXPECT_EQ(moved.payload_bytes, kArrayBytes + 8 * offsets) << "into the result, and short arrays into pinned memory";

@@ -36,7 +36,7 @@ class HotPathTest : public ::testing::Test {
   }
   // The memory of a response returns when it was sent.
   void AwaitPoolAtRest() {
-    EXPECT_TRUE(Eventually([this] { return running_->server().host_pool().buffers_in_use() == 0; }));
+    EXPECT_TRUE(Eventually([this] { return running_->server().host_pool().bytes_in_use() == 0; }));
   }
   void Sort(size_t keys) {
     std::vector<int32_t> numbers(keys, 7);

@@ -130,11 +130,11 @@ bool Eventually(const std::function<bool()>& condition) {
 void ExpectAllFreed(const Server& server) {
   const auto is_free = [&server] {
     const auto jobs = server.jobs();
-    return server.active_calls() == 0 && server.host_pool().buffers_in_use() == 0 && jobs.memory_in_use == 0 &&
+    return server.active_calls() == 0 && server.host_pool().bytes_in_use() == 0 && jobs.memory_in_use == 0 &&
            jobs.joining_jobs == 0 && server.waiting_requests() == 0;
   };
-  EXPECT_TRUE(Eventually(is_free)) << server.active_calls() << " calls, " << server.host_pool().buffers_in_use()
-                                   << " buffers, " << server.jobs().memory_in_use << " bytes, "
+  EXPECT_TRUE(Eventually(is_free)) << server.active_calls() << " calls, " << server.host_pool().bytes_in_use()
+                                   << " bytes of buffers, " << server.jobs().memory_in_use << " bytes, "
                                    << server.jobs().joining_jobs << " joining, " << server.waiting_requests()
                                    << " waiting";
 }

@@ -283,7 +283,7 @@ TEST(StreamIdle, ACallerThatStandsStillLosesItsLane) {
     return running.server().active_calls() == 0;
   };
   EXPECT_TRUE(Eventually(has_ended)) << "its end does not wait for ever";
-  EXPECT_TRUE(Eventually([&] { return running.server().host_pool().buffers_in_use() == 0; }));
+  EXPECT_TRUE(Eventually([&] { return running.server().host_pool().bytes_in_use() == 0; }));
   EXPECT_FALSE(reads_nothing.Finish().ok());
 }
 
@@ -343,7 +343,7 @@ TEST(StreamPool, AFullPoolRefusesWithRetryInfo) {
   OpenCall waiting(running.stub());
   waiting.Send(SortPlan(kUint32, 100000));
   waiting.Send(Chunk(0, 0, Elements(1000)));
-  ASSERT_TRUE(Eventually([&] { return running.server().host_pool().buffers_in_use() == 1; }));
+  ASSERT_TRUE(Eventually([&] { return running.server().host_pool().bytes_in_use() == HostPool::BufferBytes(4000); }));
   OpenCall refused(running.stub());
   refused.Send(SortPlan(kUint32, 100000));
   const grpc::Status status = refused.Finish();
