@@ -14,7 +14,7 @@
 namespace corank {
 
 /// A validated array. Its bytes lie in the request message, which lives until the response is sent, or in memory that
-/// the lease keeps.
+/// the owner keeps.
 struct Operand {
   v1::ElementType type = v1::ELEMENT_TYPE_UNSPECIFIED;
   int32_t element_bytes = 0;
@@ -29,7 +29,7 @@ struct Operand {
   bool is_pending = false;      // the bytes have not arrived yet: only for the first check of a request
   int stream_input = -1;        // of the job's streamed inputs, the one that brings the bytes; -1: none
   bool has_count = true;        // false: is_pending, and the caller announced no count; `count` is then 0
-  std::shared_ptr<const void> lease = nullptr;
+  std::shared_ptr<const void> owner = nullptr;
   /// Of a sharded array, which has no `bytes`: the parts' bytes on their devices, in order (model/parts.h).
   std::vector<const void*> shards = {};
 

@@ -68,7 +68,7 @@ void PlanArrays::Store(const Outcome& outcome) {
       stored.bytes = expected.place->bytes;
       stored.on_device = true;
       stored.device = expected.place->device;
-      stored.lease = std::move(expected.target);
+      stored.owner = std::move(expected.target);
       break;
     }
   }

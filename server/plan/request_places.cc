@@ -222,7 +222,7 @@ absl::Status RequestPlaces::FindInRegion(const NamedRegion& named, const v1::Arr
   operand->on_device = !named.is_on_host();
   operand->device = span.region->device();
   operand->is_shared = named.is_on_host();
-  operand->lease = span.region;
+  operand->owner = span.region;
   all_inline_ = false;
   placed_bytes_ += operand->size_bytes();
   if (use == ArrayUse::kInt64) {
@@ -282,7 +282,7 @@ absl::Status RequestPlaces::Snapshot(Operand* operand, Field field) {
   CORANK_RETURN_IF_ERROR(CountPinned(operand->size_bytes(), field));
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> copy, TakePinned(operand->size_bytes()));
   if (operand->on_device) {
-    std::shared_ptr<const void> from(operand->lease, operand->bytes);
+    std::shared_ptr<const void> from(operand->owner, operand->bytes);
     CORANK_RETURN_IF_ERROR(
         shared_.devices->copier(operand->device).ToHost(copy, std::move(from), operand->size_bytes()));
   } else {
@@ -292,7 +292,7 @@ absl::Status RequestPlaces::Snapshot(Operand* operand, Field field) {
   operand->on_device = false;
   operand->is_shared = false;
   operand->is_snapshot = true;
-  operand->lease = std::move(copy);
+  operand->owner = std::move(copy);
   return absl::OkStatus();
 }
 
@@ -322,7 +322,7 @@ absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayU
   operand->bytes = kept->data();
   operand->on_device = true;
   operand->device = kept->device;
-  operand->lease = std::move(kept);
+  operand->owner = std::move(kept);
   all_inline_ = false;
   placed_bytes_ += operand->size_bytes();
   if (use == ArrayUse::kInt64) return Snapshot(operand, field);
@@ -345,7 +345,7 @@ absl::Status RequestPlaces::FindSharded(std::shared_ptr<const KeptArray> kept, F
     operand->shards.push_back(shard.memory == nullptr ? nullptr : shard.memory->data());
   }
   operand->on_device = true;
-  operand->lease = std::move(kept);
+  operand->owner = std::move(kept);
   all_inline_ = false;
   placed_bytes_ += operand->size_bytes();
   return absl::OkStatus();

@@ -68,7 +68,7 @@ absl::Status ExecuteCall::Admit() {
 absl::StatusOr<std::shared_ptr<void>> ExecuteCall::Place(size_t bytes) {
   if (job_ == nullptr) return InlinePayloads::Place(bytes, environment_.places.host_pool);
   if (static_cast<int64_t>(bytes) > environment_.limits.max_chunk_bytes) return nullptr;
-  return job_->exchange()->TakeInput(static_cast<int64_t>(bytes));
+  return job_->pipe()->TakeInput(static_cast<int64_t>(bytes));
 }
 
 ExecuteCall::~ExecuteCall() {
@@ -196,7 +196,7 @@ absl::Status ExecuteCall::TakeChunk(const ReceivedMessage& message) {
     return InvalidField("request", "the bytes are not a corank.v1.ExecuteRequest message");
   }
   if (!request.has_chunk()) return InvalidField("chunk", "every message after the plan must be a chunk");
-  ChunkPipe& exchange = *job_->exchange();
+  ChunkPipe& pipe = *job_->pipe();
   const int64_t bytes = payloads.empty() ? 0 : payloads.back().bytes;
   std::shared_ptr<void> received;  // in its window already
   if (bytes > 0 && message.pinned.size() == 1) {
@@ -207,16 +207,16 @@ absl::Status ExecuteCall::TakeChunk(const ReceivedMessage& message) {
     }
   }
   const bool is_in_place = received != nullptr;
-  CORANK_ASSIGN_OR_RETURN(InputChunk chunk, exchange.Accept(part_, request.chunk(), bytes, std::move(received)));
+  CORANK_ASSIGN_OR_RETURN(InputChunk chunk, pipe.Accept(part_, request.chunk(), bytes, std::move(received)));
   if (bytes > 0 && !is_in_place) CopyRange(pieces, payloads.back().offset, bytes, chunk.bytes.get());
-  exchange.Add(std::move(chunk));
+  pipe.Add(std::move(chunk));
   return absl::OkStatus();
 }
 
 absl::Status ExecuteCall::EndInput() {
   if (job_ == nullptr) return InvalidField("plan", "the first message of a call must be its plan, but none arrived");
   // Missing elements are the fault of all parts together.
-  if (const absl::Status status = job_->exchange()->EndInput(part_); !status.ok()) job_->Fail(status);
+  if (const absl::Status status = job_->pipe()->EndInput(part_); !status.ok()) job_->Fail(status);
   return absl::OkStatus();
 }
 
@@ -255,7 +255,7 @@ void ExecuteCall::OnCancel(const CallStatus& status) {
 }
 
 absl::Status ExecuteCall::Failed() const {
-  const absl::Status status = job_->exchange()->StatusFor(part_);
+  const absl::Status status = job_->pipe()->StatusFor(part_);
   if (ReasonOf(status) != v1::ERROR_REASON_JOB_PART_LOST) return status;
   // Parts with the same deadline all report it, whichever the server ends first.
   return IsShortBefore(deadline_, arrival_, environment_.clock->Now()) ? DeadlinePassed() : status;
@@ -268,7 +268,7 @@ void ExecuteCall::OnDone() {
 }
 
 void ExecuteCall::LeaveJob() {
-  job_->exchange()->Leave(part_);
+  job_->pipe()->Leave(part_);
   job_->AddTraffic(received_bytes_, sent_bytes_);
 }
 
@@ -285,23 +285,23 @@ void ExecuteCall::Wake() {
 
 void ExecuteCall::Pump() {
   if (ended_ || job_ == nullptr) return;
-  ChunkPipe& exchange = *job_->exchange();
-  if (!exchange.status().ok()) return End(Failed());
+  ChunkPipe& pipe = *job_->pipe();
+  if (!pipe.status().ok()) return End(Failed());
   if (!writing_) Write();
   // The window does not account for messages that arrived but were not processed yet.
   const int ahead = static_cast<int>(arrived_.size()) + (taking_ ? 1 : 0);
-  if (ended_ || reading_ || input_ended_ || !exchange.MayRead(part_, ahead)) return;
+  if (ended_ || reading_ || input_ended_ || !pipe.MayRead(part_, ahead)) return;
   reading_ = true;
   call_->ReadWhenever();  // the lane says how long a caller may take
 }
 
 void ExecuteCall::Write() {
-  ChunkPipe& exchange = *job_->exchange();
+  ChunkPipe& pipe = *job_->pipe();
   Bytes message;
-  if (const std::optional<OutputChunk> chunk = exchange.TakeOutput()) {
+  if (const std::optional<OutputChunk> chunk = pipe.TakeOutput()) {
     message = EncodeChunk(*chunk);
   } else {
-    const std::optional<std::vector<Bytes>> results = exchange.Results();
+    const std::optional<std::vector<Bytes>> results = pipe.Results();
     if (!results) return;
     if (results_written_ == results->size()) return End(absl::OkStatus());
     message = (*results)[results_written_++];

@@ -1,4 +1,4 @@
-// One call of Execute: chunks in, chunks and results out, between the wire and the exchange of its job.
+// One call of Execute: chunks in, chunks and results out, between the wire and the pipe of its job.
 #ifndef CORANK_SERVER_RPC_EXECUTE_CALL_H_
 #define CORANK_SERVER_RPC_EXECUTE_CALL_H_
 

@@ -16,7 +16,7 @@ constexpr absl::Duration kJoiningRetry = absl::Seconds(1);
 // One tenant may have a quarter of the jobs that wait for their parts, and they a quarter of the memory of messages.
 constexpr ptrdiff_t kTenantShare = 4;
 
-ChunkPipe::Options ExchangeOptions(const CallEnvironment& environment, const ExecutePlan& plan) {
+ChunkPipe::Options PipeOptions(const CallEnvironment& environment, const ExecutePlan& plan) {
   ChunkPipe::Options options;
   options.window_bytes = environment.streams.window_bytes;
   options.output_bytes = plan.output_bytes();
@@ -45,11 +45,11 @@ absl::Status CheckParts(const v1::Plan& plan) {
 }  // namespace
 
 ExecuteJob::ExecuteJob(std::shared_ptr<const CallEnvironment> environment, std::unique_ptr<ExecutePlan> plan,
-                       std::shared_ptr<ChunkPipe> exchange, std::shared_ptr<Budget> all_memory)
+                       std::shared_ptr<ChunkPipe> pipe, std::shared_ptr<Budget> all_memory)
     : shared_environment_(std::move(environment)),
       environment_(*shared_environment_),
       plan_(std::move(plan)),
-      exchange_(std::move(exchange)),
+      pipe_(std::move(pipe)),
       memory_(std::make_shared<JobMemory>(environment_.streams.max_device_bytes, environment_.streams.max_host_bytes,
                                           std::move(all_memory), environment_.places.run_buffers)),
       arrival_(environment_.clock->Now()) {
@@ -61,7 +61,7 @@ ExecuteJob::~ExecuteJob() {
   const Instant now = environment_.clock->Now();
   record_[Stage::kRespond] = Nanoseconds(finished_, now);
   record_.total_ns = Nanoseconds(arrival_, now);
-  const absl::Status status = exchange_->status();
+  const absl::Status status = pipe_->status();
   record_.code = status.code();
   environment_.metrics->CountRequest(record_);
   if (status.ok()) LogAnsweredRequest(*environment_.logger, id(), record_, environment_.slow_request_ns);
@@ -78,7 +78,7 @@ int ExecuteJob::AddPart(int part, Instant deadline) {
 
 absl::Status ExecuteJob::Reserve() {
   CORANK_RETURN_IF_ERROR(plan_->Reserve());
-  return exchange_->Reserve();
+  return pipe_->Reserve();
 }
 
 void ExecuteJob::Start() {
@@ -104,12 +104,12 @@ absl::Status ExecuteJob::Submit() {
   request.cancelled = &cancelled_;
   request.completion = this;
   request.completion_owner = shared_from_this();
-  task->plan = PlanJob(plan_, {memory_, exchange_, environment_.streams.piece_bytes}, &earlier_);
+  task->plan = PlanJob(plan_, {memory_, pipe_, environment_.streams.piece_bytes}, &earlier_);
   return environment_.long_queue->Submit(std::move(task));
 }
 
 void ExecuteJob::Fail(const absl::Status& status, int part) {
-  if (exchange_->Fail(status, part)) LogFailure(status);
+  if (pipe_->Fail(status, part)) LogFailure(status);
   if (on_failure_ != nullptr) on_failure_();
   cancelled_.store(true, std::memory_order_release);
   environment_.long_queue->Sweep();
@@ -138,7 +138,7 @@ void ExecuteJob::Done(const absl::Status& status, Outcome& outcome) {
   earlier_.clear();
   plan_->Release();
   if (status.ok()) {
-    exchange_->Succeed(std::move(results));
+    pipe_->Succeed(std::move(results));
   } else {
     FailTask(status);
   }
@@ -150,7 +150,7 @@ void ExecuteJob::FailTask(const absl::Status& status) {
     absl::MutexLock lock(&mutex_);
     part = first_deadline_part_;
   }
-  if (exchange_->Fail(status, part)) LogFailure(status);
+  if (pipe_->Fail(status, part)) LogFailure(status);
 }
 
 void ExecuteJob::Abandon(const absl::Status& status) { FailTask(status); }
@@ -168,7 +168,7 @@ void ExecuteJob::LogFailure(const absl::Status& status) const {
     absl::MutexLock lock(&mutex_);
     record = record_;
   }
-  record.received_bytes = exchange_->received_bytes();
+  record.received_bytes = pipe_->received_bytes();
   record.total_ns = Nanoseconds(arrival_, environment_.clock->Now());
   LogFailedCall(*environment_.logger, id(), {plan_->caller()->tenant, plan_->peer()}, OperatorName(record.op), status,
                 &record);
@@ -191,7 +191,7 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::Join(std::unique_ptr<Ex
     CORANK_RETURN_IF_ERROR(CheckOpen());
   }
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ExecuteJob> job, Make(std::move(plan)));
-  job->exchange()->Join(0, call);
+  job->pipe()->Join(0, call);
   job->AddPart(/*part=*/0, deadline);
   job->Start();
   return job;
@@ -235,13 +235,13 @@ absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::JoinPart(std::unique_pt
     Joining& joining = found->second;
     job = joining.job;
     if (joining.plan == text) {
-      CORANK_RETURN_IF_ERROR(job->exchange()->StatusFor(static_cast<int>(part)));
+      CORANK_RETURN_IF_ERROR(job->pipe()->StatusFor(static_cast<int>(part)));
       if (joining.has_come[part]) {
         return InvalidField("plan.part", absl::StrCat("part ", part, " of job '", id.second, "' has already arrived"));
       }
       joining.has_come[part] = true;
       joining.buffered += held.ahead;
-      job->exchange()->Join(static_cast<int>(part), call);
+      job->pipe()->Join(static_cast<int>(part), call);
       if (job->AddPart(static_cast<int>(part), deadline) < static_cast<int>(parts)) return job;
     } else {
       differ = PlansDiffer(id.second);
@@ -311,15 +311,15 @@ void ExecuteJobs::GiveUp(const OwnedName& id, const std::weak_ptr<ExecuteJob>& w
 }
 
 absl::StatusOr<std::shared_ptr<ExecuteJob>> ExecuteJobs::Make(std::unique_ptr<ExecutePlan> plan) {
-  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ChunkPipe> exchange,
-                          ChunkPipe::Create(ExchangeOptions(*environment_, *plan), plan->inputs(),
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ChunkPipe> pipe,
+                          ChunkPipe::Create(PipeOptions(*environment_, *plan), plan->inputs(),
                                             environment_->places.host_pool->shared_from_this(), environment_->clock));
-  if (exchange->options().parts == 1) CORANK_RETURN_IF_ERROR(exchange->Reserve());
+  if (pipe->options().parts == 1) CORANK_RETURN_IF_ERROR(pipe->Reserve());
   const auto forget = [jobs = weak_from_this()](const ExecuteJob* job) {
     if (const std::shared_ptr<ExecuteJobs> self = jobs.lock()) self->Forget(job);
     delete job;
   };
-  std::shared_ptr<ExecuteJob> job(new ExecuteJob(environment_, std::move(plan), std::move(exchange), memory_), forget);
+  std::shared_ptr<ExecuteJob> job(new ExecuteJob(environment_, std::move(plan), std::move(pipe), memory_), forget);
   absl::MutexLock lock(&all_mutex_);
   all_.emplace(job.get(), job);
   return job;

@@ -28,14 +28,14 @@ namespace corank {
 /// of them release it. Thread-safe.
 class ExecuteJob final : public Completion, public std::enable_shared_from_this<ExecuteJob> {
  public:
-  /// `exchange`: for the plan. `all_memory` counts the memory of all jobs of a server. The job may outlive the
+  /// `pipe`: for the plan. `all_memory` counts the memory of all jobs of a server. The job may outlive the
   /// environment, because a lane may release it after all calls have ended; the pointees of the environment outlive the
   /// lanes.
   ExecuteJob(std::shared_ptr<const CallEnvironment> environment, std::unique_ptr<ExecutePlan> plan,
-             std::shared_ptr<ChunkPipe> exchange, std::shared_ptr<Budget> all_memory);
+             std::shared_ptr<ChunkPipe> pipe, std::shared_ptr<Budget> all_memory);
   ~ExecuteJob() override;
 
-  const std::shared_ptr<ChunkPipe>& exchange() const { return exchange_; }
+  const std::shared_ptr<ChunkPipe>& pipe() const { return pipe_; }
   const CallId& id() const { return plan_->id(); }
   const ExecutePlan& plan() const { return *plan_; }
 
@@ -66,7 +66,7 @@ class ExecuteJob final : public Completion, public std::enable_shared_from_this<
   const std::shared_ptr<const CallEnvironment> shared_environment_;
   const CallEnvironment& environment_;
   const std::shared_ptr<ExecutePlan> plan_;
-  const std::shared_ptr<ChunkPipe> exchange_;
+  const std::shared_ptr<ChunkPipe> pipe_;
   const std::shared_ptr<JobMemory> memory_;
   const Instant arrival_;
   std::function<void()> on_failure_;

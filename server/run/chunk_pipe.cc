@@ -68,13 +68,13 @@ int64_t ChunkPipe::Span::Nanoseconds() const { return first ? corank::Nanosecond
 
 absl::StatusOr<std::shared_ptr<ChunkPipe>> ChunkPipe::Create(const Options& options, std::vector<StreamInput> inputs,
                                                              std::shared_ptr<HostPool> pool, const Clock* clock) {
-  std::shared_ptr<ChunkPipe> exchange(new ChunkPipe(options, std::move(inputs), pool, clock));
-  if (exchange->Least() > pool->max_bytes()) {
-    return TooLargeField(
-        "plan", absl::StrCat("its streams need ", exchange->Least(), " bytes of the server's host memory, but ",
-                             "host_pool_bytes is ", pool->max_bytes()));
+  std::shared_ptr<ChunkPipe> pipe(new ChunkPipe(options, std::move(inputs), pool, clock));
+  if (pipe->Least() > pool->max_bytes()) {
+    return TooLargeField("plan",
+                         absl::StrCat("its streams need ", pipe->Least(), " bytes of the server's host memory, but ",
+                                      "host_pool_bytes is ", pool->max_bytes()));
   }
-  return exchange;
+  return pipe;
 }
 
 absl::Status ChunkPipe::Reserve() {

@@ -60,7 +60,7 @@ struct OutputChunk {
 class StreamPart {
  public:
   virtual ~StreamPart() = default;
-  /// There may be something to read, write or end. Called on any thread, never under the exchange's lock; must not
+  /// There may be something to read, write or end. Called on any thread, never under the pipe's lock; must not
   /// block.
   virtual void Wake() = 0;
 };

@@ -100,7 +100,7 @@ absl::Status CollectedOperation::BringNear(EngineStream& stream, Operand* input,
   input->bytes = near->data();
   input->on_device = true;
   input->device = stream.device();
-  input->lease = near;
+  input->owner = near;
   return absl::OkStatus();
 }
 
@@ -186,7 +186,7 @@ absl::Status CollectedOperation::MoveToHost(std::vector<Operand>& inputs, Engine
     CORANK_RETURN_IF_ERROR(
         FinishCopyIn(stream, stream.CopyToHost(host->data(), input.bytes, input.size_bytes()), &outcome.stats));
     input.bytes = host->data();
-    input.lease = host;
+    input.owner = host;
   }
   return absl::OkStatus();
 }

@@ -186,7 +186,7 @@ absl::StatusOr<Operand> ExternalColumnSort::SegmentNumbers(absl::string_view fie
   NumberSegments(static_cast<const int64_t*>(spec_.segment_offsets->bytes), spec_.segment_offsets->count - 1, 0,
                  numbers.count, memory->data());
   numbers.bytes = memory->data();
-  numbers.lease = memory;
+  numbers.owner = memory;
   return numbers;
 }
 

@@ -297,10 +297,10 @@ void LanePool::Begin(Task& task, int batch_size, Outcome& outcome) {
 }
 
 void LanePool::End(Task& task, const absl::Status& status, Outcome& outcome, Stage next) {
-  if (status.ok() && task.lease != nullptr) task.lease->CountServed();
+  if (status.ok() && task.batch != nullptr) task.batch->CountServed();
   if (absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) {
     metrics_->CountCancelled(next);
-    if (task.lease != nullptr && task.request.IsLate(clock_->Now())) task.lease->NoteLate();
+    if (task.batch != nullptr && task.request.IsLate(clock_->Now())) task.batch->NoteLate();
   }
   task.plan.operation.reset();  // a caller that has the answer finds its regions and arrays unused
   outcome.finished = clock_->Now();

@@ -20,11 +20,11 @@ constexpr int64_t kGrowthShare = 8;
 }  // namespace
 
 absl::StatusOr<std::vector<Operand>> StreamCollector::Collect() {
-  const std::vector<StreamInput>& inputs = exchange_->inputs();
+  const std::vector<StreamInput>& inputs = pipe_->inputs();
   blocks_.resize(inputs.size());
   spilled_.resize(inputs.size());
   for (;;) {
-    CORANK_ASSIGN_OR_RETURN(const std::vector<InputChunk> chunks, exchange_->Receive(*lane_));
+    CORANK_ASSIGN_OR_RETURN(const std::vector<InputChunk> chunks, pipe_->Receive(*lane_));
     if (chunks.empty()) break;
     CORANK_RETURN_IF_ERROR(Add(chunks));
   }
@@ -33,13 +33,13 @@ absl::StatusOr<std::vector<Operand>> StreamCollector::Collect() {
     Operand& operand = operands[i];
     operand.type = inputs[i].type;
     operand.element_bytes = inputs[i].element_bytes;
-    operand.count = exchange_->received(i);
+    operand.count = pipe_->received(i);
     operand.on_device = !inputs[i].is_control;
     operand.is_snapshot = inputs[i].is_control;
     operand.is_spilled = IsSpilled(i);
     operand.device = lane_->stream().device();
     if (blocks_[i] != nullptr) operand.bytes = blocks_[i]->data();
-    operand.lease = std::move(blocks_[i]);
+    operand.owner = std::move(blocks_[i]);
   }
   return operands;
 }
@@ -61,7 +61,7 @@ absl::Status StreamCollector::FinishCopies(EngineStream& stream) {
 }
 
 absl::Status StreamCollector::CopyIn(EngineStream& stream, const InputChunk& chunk) {
-  const StreamInput& input = exchange_->inputs()[chunk.input];
+  const StreamInput& input = pipe_->inputs()[chunk.input];
   CORANK_RETURN_IF_ERROR(MakeRoom(stream, chunk.input, chunk.first_element + chunk.count));
   char* const to = blocks_[chunk.input]->data() + chunk.first_element * input.element_bytes;
   const int64_t bytes = chunk.count * input.element_bytes;
@@ -71,7 +71,7 @@ absl::Status StreamCollector::CopyIn(EngineStream& stream, const InputChunk& chu
 }
 
 absl::Status StreamCollector::MakeRoom(EngineStream& stream, size_t index, int64_t elements) {
-  const StreamInput& input = exchange_->inputs()[index];
+  const StreamInput& input = pipe_->inputs()[index];
   std::shared_ptr<StreamBlock>& block = blocks_[index];
   const int64_t needed = elements * input.element_bytes;
   if (block != nullptr && needed <= block->size_bytes()) return absl::OkStatus();
@@ -90,12 +90,12 @@ absl::Status StreamCollector::FinishRetired(EngineStream& stream) {
 }
 
 bool StreamCollector::Spills(size_t index, int64_t bytes) const {
-  return exchange_->inputs()[index].may_spill && !spilled_[index] && bytes > FreeBytes(index) &&
+  return pipe_->inputs()[index].may_spill && !spilled_[index] && bytes > FreeBytes(index) &&
          bytes <= memory_->free_host_bytes();
 }
 
 absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t needed) {
-  const StreamInput& input = exchange_->inputs()[index];
+  const StreamInput& input = pipe_->inputs()[index];
   std::shared_ptr<StreamBlock>& block = blocks_[index];
   const int64_t has = block == nullptr ? 0 : block->size_bytes();
   if (needed > FreeBytes(index)) CORANK_RETURN_IF_ERROR(FinishRetired(stream));
@@ -141,13 +141,13 @@ absl::StatusOr<std::shared_ptr<StreamBlock>> StreamCollector::AllocateGrown(size
 }
 
 absl::StatusOr<std::shared_ptr<StreamBlock>> StreamCollector::Allocate(size_t index, int64_t bytes) {
-  const std::string& field = exchange_->inputs()[index].field;
+  const std::string& field = pipe_->inputs()[index].field;
   return WaitsOnHost(index) ? memory_->AllocateHost(bytes, field) : memory_->AllocateDevice(bytes, field);
 }
 
 int64_t StreamCollector::GrownBytes(size_t index, int64_t has, int64_t needed) const {
   const int64_t most = WaitsOnHost(index) ? memory_->max_host_bytes() : memory_->max_device_bytes();
-  const auto inputs = static_cast<int64_t>(exchange_->inputs().size());
+  const auto inputs = static_cast<int64_t>(pipe_->inputs().size());
   const int64_t twice = has == 0 ? std::min(kFirstBytes, most / kFirstShare / inputs) : 2 * has;
   const int64_t room = FreeBytes(index);
   for (const int64_t wanted : {twice, has + has / kGrowthShare}) {
@@ -158,7 +158,7 @@ int64_t StreamCollector::GrownBytes(size_t index, int64_t has, int64_t needed) c
 
 int64_t StreamCollector::FreeBytes(size_t index) const {
   if (WaitsOnHost(index)) return memory_->free_host_bytes();
-  const StreamInput& input = exchange_->inputs()[index];
+  const StreamInput& input = pipe_->inputs()[index];
   return memory_->free_device_bytes() - (input.may_spill ? memory_->device_bytes_left_by_spilling() : 0);
 }
 

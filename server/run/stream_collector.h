@@ -20,8 +20,8 @@ namespace corank {
 class StreamCollector {
  public:
   /// The pointees outlive the collector.
-  StreamCollector(ChunkPipe* exchange, JobMemory* memory, Lane* lane, v1::RequestStats* stats)
-      : exchange_(exchange), memory_(memory), lane_(lane), stats_(stats) {}
+  StreamCollector(ChunkPipe* pipe, JobMemory* memory, Lane* lane, v1::RequestStats* stats)
+      : pipe_(pipe), memory_(memory), lane_(lane), stats_(stats) {}
 
   /// Waits for all inputs and returns them in the order of ChunkPipe::inputs. The operands keep their memory.
   absl::StatusOr<std::vector<Operand>> Collect();
@@ -45,10 +45,10 @@ class StreamCollector {
   int64_t GrownBytes(size_t input, int64_t has, int64_t needed) const;
   // Bytes that the input may still take in the kind of memory that holds it.
   int64_t FreeBytes(size_t input) const;
-  bool IsSpilled(size_t input) const { return exchange_->inputs()[input].is_spilled || spilled_[input]; }
-  bool WaitsOnHost(size_t input) const { return exchange_->inputs()[input].is_control || IsSpilled(input); }
+  bool IsSpilled(size_t input) const { return pipe_->inputs()[input].is_spilled || spilled_[input]; }
+  bool WaitsOnHost(size_t input) const { return pipe_->inputs()[input].is_control || IsSpilled(input); }
 
-  ChunkPipe* const exchange_;
+  ChunkPipe* const pipe_;
   JobMemory* const memory_;
   Lane* const lane_;
   v1::RequestStats* const stats_;

@@ -15,9 +15,9 @@
 namespace corank {
 
 /// Reports on a batch to its source. The batch's tasks share one, and the last of them ends it.
-class Lease {
+class BatchReport {
  public:
-  virtual ~Lease() = default;
+  virtual ~BatchReport() = default;
   /// A task of the batch ran to its end.
   void CountServed() { served_.fetch_add(1, std::memory_order_relaxed); }
   int served() const { return served_.load(std::memory_order_relaxed); }
@@ -37,8 +37,8 @@ struct Task {
   int64_t device_bytes = 0;  // the need on the devices that may run it, beside every lane's own memory
   int64_t host_bytes = 0;    // likewise, pinned
   Instant queued;
-  std::shared_ptr<Lease> lease;  // of the batch; null if nobody listens
-  bool abandoned = false;        // the completion's Abandon was called; for lanes only
+  std::shared_ptr<BatchReport> batch;  // null if nobody listens
+  bool abandoned = false;              // the completion's Abandon was called; for lanes only
 
   /// Whether it must wait until memory is free.
   bool is_heavy() const { return device_bytes > 0 || host_bytes > 0; }

@@ -8,7 +8,7 @@
 
 namespace corank {
 
-class Scheduler::Batch final : public Lease {
+class Scheduler::Batch final : public BatchReport {
  public:
   Batch(Scheduler* queue, int device) : queue_(queue), device(device) {}
   ~Batch() override { queue_->EndBatch(*this); }
@@ -154,7 +154,7 @@ std::vector<std::unique_ptr<Task>> Scheduler::NextBatch(int device) {
   do {
     taken.push_back(Pop(*line, place));
     Task& task = *taken.back();
-    task.lease = batch;
+    task.batch = batch;
     bytes += task.request.bytes;
     cost += RequestCost(task.plan.work_bytes);
     batch->work_bytes += task.plan.work_bytes;

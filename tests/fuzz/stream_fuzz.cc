@@ -1,4 +1,4 @@
-// Execute: the real calls, jobs, plans and exchanges, between a transport driven by the input and a lane on this
+// Execute: the real calls, jobs, plans and pipes, between a transport driven by the input and a lane on this
 // thread. Everything that may happen at any time (messages, half-close, cancellation, slow readers) happens when a lane
 // checks whether it is still wanted, so that each input has one outcome.
 //

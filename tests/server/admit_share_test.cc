@@ -334,7 +334,7 @@ class LateTest : public ShareTest {
     ASSERT_TRUE(queue_.Submit(Of("a", bytes)).ok());
     std::unique_ptr<Task> task = TakeOne(queue_);
     clock_.Advance(time);
-    task->lease->CountServed();
+    task->batch->CountServed();
   }
   absl::Status AdmitWithin(int64_t bytes, milliseconds time) {
     auto task = Of("a", bytes);
@@ -366,7 +366,7 @@ TEST_F(LateTest, HowFastACallerSendsSaysNothing) {
     ASSERT_TRUE(queue_.Submit(requests_.emplace_back().MakeTask(std::make_unique<Streamed>(), 1'000'000)).ok());
     std::unique_ptr<Task> task = TakeOne(queue_);
     clock_.Advance(milliseconds(3000));
-    task->lease->CountServed();
+    task->batch->CountServed();
   }
   EXPECT_TRUE(AdmitWithin(1'000'000, milliseconds(10)).ok());
   EXPECT_EQ(queue_.EstimatedBytesPerSecond(Operator::kSort), 0);

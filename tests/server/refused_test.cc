@@ -109,7 +109,7 @@ TEST_F(RefusedByTheQueue, ForADeadlineThatCannotBeKept) {
     ASSERT_TRUE(Admit(1000));
     auto taken = queue_->NextBatch(0);
     clock_.Advance(std::chrono::seconds(10));
-    taken.front()->lease->CountServed();
+    taken.front()->batch->CountServed();
   }
   RecordedRequest request;
   auto task = request.MakeTask(1000);
