@@ -99,7 +99,8 @@ absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t n
   std::shared_ptr<StreamBlock>& block = blocks_[index];
   const int64_t has = block == nullptr ? 0 : block->size_bytes();
   if (needed > FreeBytes(index)) CORANK_RETURN_IF_ERROR(FinishRetired(stream));
-  if (Spills(index, needed)) return Spill(stream, index, needed);
+  const bool was_on_host = WaitsOnHost(index);
+  if (Spills(index, needed)) spilled_[index] = true;
   const int64_t room = FreeBytes(index);
   if (needed > room && needed <= room + has) {
     return TooLargeField(
@@ -111,22 +112,12 @@ absl::Status StreamCollector::Grow(EngineStream& stream, size_t index, int64_t n
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<StreamBlock> other, AllocateGrown(index, has, needed));
   std::swap(block, other);
   if (has == 0) return absl::OkStatus();
-  if (WaitsOnHost(index)) {
+  if (was_on_host) {
     std::memcpy(block->data(), other->data(), static_cast<size_t>(has));
     return absl::OkStatus();
   }
   retired_.push_back(other);
-  return stream.Copy(block->data(), other->data(), has);
-}
-
-absl::Status StreamCollector::Spill(EngineStream& stream, size_t index, int64_t needed) {
-  spilled_[index] = true;
-  std::shared_ptr<StreamBlock>& block = blocks_[index];
-  const int64_t has = block == nullptr ? 0 : block->size_bytes();
-  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<StreamBlock> other, AllocateGrown(index, has, needed));
-  std::swap(block, other);
-  if (has == 0) return absl::OkStatus();
-  retired_.push_back(other);
+  if (!WaitsOnHost(index)) return stream.Copy(block->data(), other->data(), has);
   CORANK_RETURN_IF_ERROR(stream.CopyToHost(block->data(), other->data(), has));
   // It may grow again through this thread's copies.
   CORANK_RETURN_IF_ERROR(FinishCopies(stream));

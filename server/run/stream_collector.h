@@ -32,11 +32,10 @@ class StreamCollector {
   // Waits for the copies so far and frees blocks that were replaced by larger ones.
   absl::Status FinishCopies(EngineStream& stream);
   absl::Status MakeRoom(EngineStream& stream, size_t input, int64_t elements);
+  // Moves an array of unknown length to a larger block, or to the host, where later chunks follow.
   absl::Status Grow(EngineStream& stream, size_t input, int64_t needed);
   // Whether the input must go to the host because the device has no room for that many bytes of it.
   bool Spills(size_t input, int64_t bytes) const;
-  // Moves the received part to the host, where later chunks follow.
-  absl::Status Spill(EngineStream& stream, size_t input, int64_t needed);
   // A larger block for an array of unknown length that has `has` bytes and needs `needed`.
   absl::StatusOr<std::shared_ptr<StreamBlock>> AllocateGrown(size_t input, int64_t has, int64_t needed);
   // Frees blocks that were replaced by larger ones.
