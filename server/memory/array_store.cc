@@ -232,7 +232,7 @@ absl::Status ArrayStore::Keep(absl::string_view owner, const std::string& name, 
 
 absl::StatusOr<std::shared_ptr<const KeptArray>> ArrayStore::Find(absl::string_view owner, const std::string& name,
                                                                   absl::string_view field) {
-  if (absl::Status status = CheckName(field, name); !status.ok()) return status;
+  CORANK_RETURN_IF_ERROR(CheckName(field, name));
   std::vector<std::shared_ptr<const KeptArray>> expired;
   absl::MutexLock lock(&mutex_);
   expired = TakeExpired();
@@ -243,7 +243,7 @@ absl::StatusOr<std::shared_ptr<const KeptArray>> ArrayStore::Find(absl::string_v
 }
 
 absl::Status ArrayStore::Delete(absl::string_view owner, const std::string& name) {
-  if (absl::Status status = CheckName("name", name); !status.ok()) return status;
+  CORANK_RETURN_IF_ERROR(CheckName("name", name));
   std::shared_ptr<const KeptArray> array;  // freed without the lock
   absl::MutexLock lock(&mutex_);
   const auto entry = arrays_.find(OwnedName(owner, name));

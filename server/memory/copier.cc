@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "server/base/errors.h"
+#include "server/base/status_macros.h"
 #include "server/base/steady_wait.h"
 
 namespace corank {
 
 absl::StatusOr<std::unique_ptr<Copier>> Copier::Create(Engine* engine, absl::Duration patience) {
-  absl::StatusOr<std::unique_ptr<EngineStream>> stream = engine->CreateStream();
-  if (!stream.ok()) return stream.status();
-  return std::unique_ptr<Copier>(new Copier(*std::move(stream), patience));
+  CORANK_ASSIGN_OR_RETURN(std::unique_ptr<EngineStream> stream, engine->CreateStream());
+  return std::unique_ptr<Copier>(new Copier(std::move(stream), patience));
 }
 
 Copier::Copier(std::unique_ptr<EngineStream> stream, absl::Duration patience)
@@ -67,7 +67,7 @@ void Copier::Run() {
 }
 
 absl::Status Copier::Do(const Copy& copy) {
-  if (absl::Status status = stream_->Begin(); !status.ok()) return status;
+  CORANK_RETURN_IF_ERROR(stream_->Begin());
   const absl::Status copied = copy.to_device ? stream_->CopyToDevice(copy.to.get(), copy.from.get(), copy.bytes)
                                              : stream_->CopyToHost(copy.to.get(), copy.from.get(), copy.bytes);
   const absl::Status finished = stream_->Finish().status();

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/base/status_macros.h"
+
 namespace corank {
 namespace {
 
@@ -43,9 +45,7 @@ uint64_t DeviceSet::Linked(uint64_t devices, int64_t most, const std::vector<uin
 
 absl::Status DeviceSet::MakeCopiers() {
   for (Engine* const engine : engines_) {
-    absl::StatusOr<std::unique_ptr<Copier>> copier = Copier::Create(engine);
-    if (!copier.ok()) return copier.status();
-    copiers_.push_back(*std::move(copier));
+    CORANK_ASSIGN_OR_RETURN(copiers_.emplace_back(), Copier::Create(engine));
   }
   return absl::OkStatus();
 }

@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
+#include "server/base/status_macros.h"
 #include "server/memory/fault_guard.h"
 
 namespace corank {
@@ -122,9 +123,7 @@ class SharedMemoryRegion final : public MemoryRegion {
 
   absl::Status Pin(Engine* engine) {
     if (!guard_.active()) return absl::ResourceExhaustedError("too many regions are mapped");
-    absl::StatusOr<std::unique_ptr<EngineMemory>> pinned = engine->PinHost(data_, bytes_);
-    if (!pinned.ok()) return pinned.status();
-    pinned_ = *std::move(pinned);
+    CORANK_ASSIGN_OR_RETURN(pinned_, engine->PinHost(data_, bytes_));
     return absl::OkStatus();
   }
 
@@ -266,14 +265,13 @@ absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner,
   if (options_.shared_memory_prefixes.empty()) {
     return Error(v1::ERROR_REASON_PLACE_DISABLED, "shared memory is switched off on this server (--shared-memory)");
   }
-  if (absl::Status status = CheckName("name", request.name()); !status.ok()) return status;
-  if (absl::Status status = CheckKey(request.key(), options_.shared_memory_prefixes); !status.ok()) return status;
+  CORANK_RETURN_IF_ERROR(CheckName("name", request.name()));
+  CORANK_RETURN_IF_ERROR(CheckKey(request.key(), options_.shared_memory_prefixes));
   const int64_t page = sysconf(_SC_PAGESIZE);
-  if (absl::Status status = CheckRange(request.offset_bytes(), request.size_bytes(), page); !status.ok()) return status;
+  CORANK_RETURN_IF_ERROR(CheckRange(request.offset_bytes(), request.size_bytes(), page));
   const OwnedName key(owner, request.name());
-  const absl::StatusOr<uint64_t> serial = Reserve(key, request.lease_id());
-  if (!serial.ok()) return serial.status();
-  return Publish(key, *serial, MapSharedMemory(request, &devices_->host()), wanted);
+  CORANK_ASSIGN_OR_RETURN(const uint64_t serial, Reserve(key, request.lease_id()));
+  return Publish(key, serial, MapSharedMemory(request, &devices_->host()), wanted);
 }
 
 absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner, const v1::RegisterCudaIpcRequest& request,
@@ -281,8 +279,8 @@ absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner, con
   if (!options_.cuda_ipc) {
     return Error(v1::ERROR_REASON_PLACE_DISABLED, "CUDA IPC is switched off on this server (--cuda-ipc)");
   }
-  if (absl::Status status = CheckName("name", request.name()); !status.ok()) return status;
-  if (absl::Status status = CheckRange(request.offset_bytes(), request.size_bytes(), 1); !status.ok()) return status;
+  CORANK_RETURN_IF_ERROR(CheckName("name", request.name()));
+  CORANK_RETURN_IF_ERROR(CheckRange(request.offset_bytes(), request.size_bytes(), 1));
   int device = 0;
   while (device < devices_->size() && devices_->engine(device).info().device_uuid != request.device_uuid()) ++device;
   if (device == devices_->size() || !devices_->is_live(device)) {
@@ -290,14 +288,13 @@ absl::StatusOr<v1::Region> RegionRegistry::Register(absl::string_view owner, con
                       "the memory is on a GPU that the server does not use; GetServerInfo names those in use");
   }
   const OwnedName key(owner, request.name());
-  const absl::StatusOr<uint64_t> serial = Reserve(key, request.lease_id());
-  if (!serial.ok()) return serial.status();
+  CORANK_ASSIGN_OR_RETURN(const uint64_t serial, Reserve(key, request.lease_id()));
   absl::StatusOr<std::unique_ptr<EngineMemory>> memory =
       devices_->engine(device).OpenIpc(request.handle(), request.offset_bytes(), request.size_bytes());
   if (memory.ok()) {
-    return Publish(key, *serial, std::make_shared<IpcRegion>(request.name(), device, *std::move(memory)), wanted);
+    return Publish(key, serial, std::make_shared<IpcRegion>(request.name(), device, *std::move(memory)), wanted);
   }
-  return Publish(key, *serial, IpcError(memory.status()), wanted);
+  return Publish(key, serial, IpcError(memory.status()), wanted);
 }
 
 absl::StatusOr<uint64_t> RegionRegistry::Reserve(const OwnedName& key, const std::string& lease_id) {
@@ -385,7 +382,7 @@ std::vector<RegionFacts> RegionRegistry::Facts(absl::string_view owner, v1::Regi
 }
 
 absl::Status RegionRegistry::Unregister(absl::string_view owner, const std::string& name) {
-  if (absl::Status status = CheckName("name", name); !status.ok()) return status;
+  CORANK_RETURN_IF_ERROR(CheckName("name", name));
   std::shared_ptr<MemoryRegion> region;  // unmapped without the lock
   absl::MutexLock lock(&mutex_);
   const auto entry = regions_.find(OwnedName(owner, name));
@@ -414,7 +411,7 @@ void RegionRegistry::ForgetDevice(int device) {
 absl::StatusOr<std::shared_ptr<const MemoryRegion>> RegionRegistry::Find(absl::string_view owner,
                                                                          const std::string& name, v1::RegionKind kind,
                                                                          absl::string_view field) {
-  if (absl::Status status = CheckName(field, name); !status.ok()) return status;
+  CORANK_RETURN_IF_ERROR(CheckName(field, name));
   absl::MutexLock lock(&mutex_);
   const auto entry = regions_.find(OwnedName(owner, name));
   if (entry == regions_.end() || entry->second.region == nullptr || entry->second.region->kind() != kind) {

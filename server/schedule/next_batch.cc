@@ -152,8 +152,9 @@ std::vector<std::unique_ptr<Task>> Scheduler::NextBatch(int device) {
   double cost = 0;
   int64_t bytes = 0;
   do {
-    taken.push_back(Pop(*line, place));
+    taken.push_back(line->Take(place));
     Task& task = *taken.back();
+    Leave(task);
     task.batch = batch;
     bytes += task.request.bytes;
     cost += RequestCost(task.plan.work_bytes);
@@ -174,12 +175,6 @@ std::vector<std::unique_ptr<Task>> Scheduler::NextBatch(int device) {
   if (batch->is_small) ++small_batches_[static_cast<size_t>(device)];
   metrics_->ObserveBatch(batch->op, batch->tasks, bytes);
   return taken;
-}
-
-std::unique_ptr<Task> Scheduler::Pop(FairLine& line, const FairLine::Place& place) {
-  std::unique_ptr<Task> task = line.Take(place);
-  Leave(*task);
-  return task;
 }
 
 void Scheduler::CountBatch(uint64_t devices, int change) {
@@ -222,7 +217,9 @@ void Scheduler::EndBatch(Batch& batch) {
   // faster than the one that later work may get.
   const bool is_typical = !batch.waits_for_caller && batch.devices == DeviceSet::Only(batch.device);
   if (batch.served() == batch.tasks && is_typical) {
-    Learn(batch.op, batch.tasks, batch.work_bytes, absl::Nanoseconds(Nanoseconds(batch.taken, clock_->Now())));
+    const Instant now = clock_->Now();
+    const absl::Duration time = absl::Nanoseconds(Nanoseconds(batch.taken, now));
+    times_.Learn(batch.op, batch.work_bytes / batch.tasks, time / batch.tasks, now);
   }
 }
 

@@ -59,7 +59,7 @@ Scheduler::~Scheduler() {
 
 absl::Status Scheduler::Submit(std::unique_ptr<Task>&& task) {
   const Instant now = clock_->Now();
-  if (absl::Status wanted = task->request.CheckWanted(now); !wanted.ok()) return wanted;
+  CORANK_RETURN_IF_ERROR(task->request.CheckWanted(now));
   const Operator op = task->plan.operation->op();
   if (task->plan.strategy == Strategy::kHost && host_runner_ != nullptr) return RunOnHost(task);
   const bool is_tiny = has_direct_runner_ && task->plan.is_small() && task->request.bytes <= options_.direct_bytes;
@@ -80,7 +80,8 @@ absl::Status Scheduler::Submit(std::unique_ptr<Task>&& task) {
   direct_runners_[static_cast<size_t>(device)](std::move(task));
   absl::MutexLock lock(&mutex_);
   direct_devices_ &= ~DeviceSet::Only(device);
-  Learn(op, 1, work_bytes, absl::Nanoseconds(Nanoseconds(now, clock_->Now())));
+  const Instant ended = clock_->Now();
+  times_.Learn(op, work_bytes, absl::Nanoseconds(Nanoseconds(now, ended)), ended);
   return absl::OkStatus();
 }
 
@@ -165,7 +166,7 @@ absl::Status Scheduler::Refuse(Refusal reason, absl::Status status) const {
 }
 
 absl::Status Scheduler::Enqueue(std::unique_ptr<Task>& task) {
-  if (absl::Status room = CheckRoom(*task); !room.ok()) return room;
+  CORANK_RETURN_IF_ERROR(CheckRoom(*task));
   Count(1, task->request.bytes);
   if (task->plan.is_small()) {
     ++small_requests_;
@@ -351,10 +352,6 @@ double Scheduler::AgeSeconds(TaskPriority priority) const {
 double Scheduler::EstimatedBytesPerSecond(Operator op) const {
   absl::MutexLock lock(&mutex_);
   return times_.BytesPerSecond(op);
-}
-
-void Scheduler::Learn(Operator op, int tasks, int64_t bytes, absl::Duration time) {
-  times_.Learn(op, bytes / tasks, time / tasks, clock_->Now());
 }
 
 void Scheduler::Leave(const Task& task) {

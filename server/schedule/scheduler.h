@@ -183,10 +183,8 @@ class Scheduler final : public WorkSource {
   bool Gather(const Task& first) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsFull() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t MostForOne(const Task& first) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::unique_ptr<Task> Pop(FairLine& line, const FairLine::Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountBatch(uint64_t devices, int change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndBatch(Batch& batch) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Learn(Operator op, int tasks, int64_t bytes, absl::Duration time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Leave(const Task& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the waiting tasks that `is_taken` names out of the queue. The caller drops them without the lock.
   std::vector<std::unique_ptr<Task>> TakeOut(absl::FunctionRef<bool(const Task&)> is_taken)

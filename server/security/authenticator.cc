@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
+#include "server/base/status_macros.h"
 #include "server/security/read_file.h"
 
 namespace corank {
@@ -35,10 +36,9 @@ absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Create(const std::
                                                                      const Logger* logger) {
   std::unique_ptr<Authenticator> authenticator(new Authenticator(tokens_file, logger));
   if (tokens_file.empty()) return authenticator;
-  absl::StatusOr<std::shared_ptr<const TokenTable>> table = Read(tokens_file);
-  if (!table.ok()) return table.status();
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const TokenTable> table, Read(tokens_file));
   absl::MutexLock lock(&authenticator->mutex_);
-  authenticator->table_ = *std::move(table);
+  authenticator->table_ = std::move(table);
   authenticator->WarnIfOpen();
   return authenticator;
 }
@@ -77,9 +77,8 @@ absl::StatusOr<std::shared_ptr<const Caller>> Authenticator::Authenticate(const 
     if (credentials.authorization.size() > 1) {
       return Unknown("the metadata 'authorization' appears more than once");
     }
-    const absl::StatusOr<absl::string_view> token = TokenIn(credentials.authorization.front());
-    if (!token.ok()) return token.status();
-    if (std::shared_ptr<const Caller> caller = table->FindToken(*token)) return caller;
+    CORANK_ASSIGN_OR_RETURN(const absl::string_view token, TokenIn(credentials.authorization.front()));
+    if (std::shared_ptr<const Caller> caller = table->FindToken(token)) return caller;
     return Unknown("the token is not known to this server, or no longer valid");
   }
   if (table == nullptr) {

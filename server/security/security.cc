@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/status_macros.h"
 
 namespace corank {
 
@@ -22,9 +23,7 @@ absl::Status CheckSecurity(const SecurityOptions& options, const ListenAddress& 
         " is open to other hosts, which would send arrays and tokens in plain text without TLS; set --tls-certificate "
         "and --tls-key, listen on 127.0.0.1, or set --insecure if something else protects the network"));
   }
-  if (tls.is_on()) {
-    if (absl::Status status = TlsMaterial::Read(tls, absl::Now()).status(); !status.ok()) return status;
-  }
+  if (tls.is_on()) CORANK_RETURN_IF_ERROR(TlsMaterial::Read(tls, absl::Now()).status());
   return options.tokens_file.empty() ? absl::OkStatus() : Authenticator::Check(options.tokens_file);
 }
 
@@ -32,17 +31,13 @@ absl::StatusOr<std::unique_ptr<Security>> Security::Create(const SecurityOptions
   std::unique_ptr<Security> security(new Security());
   if (options.tls.is_on()) {
     security->watcher_.Watch(options.tls.Paths(), [raw = security.get()] { return raw->tls_->Reload(); });
-    absl::StatusOr<std::unique_ptr<TlsCredentials>> tls = TlsCredentials::Create(options.tls, logger);
-    if (!tls.ok()) return tls.status();
-    security->tls_ = *std::move(tls);
+    CORANK_ASSIGN_OR_RETURN(security->tls_, TlsCredentials::Create(options.tls, logger));
   }
   if (!options.tokens_file.empty() || !options.tls.client_ca.empty()) {
     if (!options.tokens_file.empty()) {
       security->watcher_.Watch({options.tokens_file}, [raw = security.get()] { return raw->authenticator_->Reload(); });
     }
-    absl::StatusOr<std::unique_ptr<Authenticator>> authenticator = Authenticator::Create(options.tokens_file, logger);
-    if (!authenticator.ok()) return authenticator.status();
-    security->authenticator_ = *std::move(authenticator);
+    CORANK_ASSIGN_OR_RETURN(security->authenticator_, Authenticator::Create(options.tokens_file, logger));
   }
   security->watcher_.Start();
   return security;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/status_macros.h"
 
 namespace corank {
 namespace {
@@ -13,9 +14,8 @@ std::string InUtc(absl::Time time) { return absl::FormatTime(absl::RFC3339_sec, 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TlsCredentials>> TlsCredentials::Create(const TlsFiles& files, const Logger* logger) {
-  absl::StatusOr<TlsMaterial> material = TlsMaterial::Read(files, absl::Now());
-  if (!material.ok()) return material.status();
-  return std::unique_ptr<TlsCredentials>(new TlsCredentials(files, *std::move(material), logger));
+  CORANK_ASSIGN_OR_RETURN(TlsMaterial material, TlsMaterial::Read(files, absl::Now()));
+  return std::unique_ptr<TlsCredentials>(new TlsCredentials(files, std::move(material), logger));
 }
 
 TlsCredentials::TlsCredentials(TlsFiles files, TlsMaterial material, const Logger* logger)

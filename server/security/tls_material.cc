@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/security/read_file.h"
 #include "server/security/tls_credentials.h"
 
@@ -74,21 +75,18 @@ absl::StatusOr<TlsMaterial> TlsMaterial::Read(const TlsFiles& files, absl::Time 
     *text = *std::move(file);
     return absl::OkStatus();
   };
-  if (absl::Status status = read("tls-certificate", files.certificate, &material.certificate); !status.ok()) {
-    return status;
-  }
-  if (absl::Status status = read("tls-key", files.key, &material.key); !status.ok()) return status;
-  const absl::StatusOr<Certificate> certificate =
-      ParseCertificates("tls-certificate", files.certificate, material.certificate);
-  if (!certificate.ok()) return certificate.status();
+  CORANK_RETURN_IF_ERROR(read("tls-certificate", files.certificate, &material.certificate));
+  CORANK_RETURN_IF_ERROR(read("tls-key", files.key, &material.key));
+  CORANK_ASSIGN_OR_RETURN(const Certificate certificate,
+                          ParseCertificates("tls-certificate", files.certificate, material.certificate));
   const Bio bio = Reading(material.key);
   const Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassword, nullptr));
   if (key == nullptr) return Fault("tls-key", files.key, "it contains no private key in PEM without a password");
-  if (X509_check_private_key(certificate->get(), key.get()) != 1) {
+  if (X509_check_private_key(certificate.get(), key.get()) != 1) {
     return Fault("tls-key", files.key, absl::StrCat("the key does not match the certificate in ", files.certificate));
   }
-  const absl::Time begin = ToTime(X509_get0_notBefore(certificate->get()));
-  material.expiry = ToTime(X509_get0_notAfter(certificate->get()));
+  const absl::Time begin = ToTime(X509_get0_notBefore(certificate.get()));
+  material.expiry = ToTime(X509_get0_notAfter(certificate.get()));
   if (now < begin || now >= material.expiry) {
     return Fault(
         "tls-certificate", files.certificate,
@@ -96,12 +94,11 @@ absl::StatusOr<TlsMaterial> TlsMaterial::Read(const TlsFiles& files, absl::Time 
                      absl::FormatTime(absl::RFC3339_sec, material.expiry, absl::UTCTimeZone()), ", but not now"));
   }
   char subject[256] = "";
-  X509_NAME_oneline(X509_get_subject_name(certificate->get()), subject, sizeof(subject));
+  X509_NAME_oneline(X509_get_subject_name(certificate.get()), subject, sizeof(subject));
   material.subject = subject;
   if (files.client_ca.empty()) return material;
-  if (absl::Status status = read("tls-client-ca", files.client_ca, &material.client_ca); !status.ok()) return status;
-  const absl::StatusOr<Certificate> root = ParseCertificates("tls-client-ca", files.client_ca, material.client_ca);
-  if (!root.ok()) return root.status();
+  CORANK_RETURN_IF_ERROR(read("tls-client-ca", files.client_ca, &material.client_ca));
+  CORANK_RETURN_IF_ERROR(ParseCertificates("tls-client-ca", files.client_ca, material.client_ca).status());
   return material;
 }
 
