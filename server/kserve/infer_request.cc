@@ -398,7 +398,7 @@ std::string InferRequest::Head(const Outcome& outcome) const {
   return head.SerializeAsString();
 }
 
-Bytes InferRequest::Encode(const Outcome& outcome, bool in_stream) const {
+Bytes InferRequest::Respond(const Outcome& outcome, bool in_stream) const {
   // The order of Head.
   std::vector<std::pair<std::string, const ResultArray*>> contents;
   const std::string head = Head(outcome);
@@ -424,9 +424,5 @@ Bytes InferRequest::Encode(const Outcome& outcome, bool in_stream) const {
   }
   return slices.Take();
 }
-
-Bytes InferRequest::Respond(const Outcome& outcome) const { return Encode(outcome, /*in_stream=*/false); }
-
-Bytes InferRequest::RespondInStream(const Outcome& outcome) const { return Encode(outcome, /*in_stream=*/true); }
 
 }  // namespace corank

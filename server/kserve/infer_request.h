@@ -48,15 +48,11 @@ class InferRequest {
   /// As corank::Validate. Also INVALID_ARGUMENT if a result exceeds the caller's range of shared memory.
   absl::StatusOr<std::unique_ptr<Operation>> Validate(const Limits& limits, Places& places) const;
 
-  /// The ModelInferResponse. Shares the memory of large results with their targets. `is_final`: says so in the
-  /// parameters, as a stream does if the caller asked for it.
-  Bytes Respond(const Outcome& outcome) const;
-  /// The same as a ModelStreamInferResponse.
-  Bytes RespondInStream(const Outcome& outcome) const;
+  /// The ModelInferResponse; `in_stream`: within a ModelStreamInferResponse. Shares the memory of large results with
+  /// their targets.
+  Bytes Respond(const Outcome& outcome, bool in_stream = false) const;
 
  private:
-  using Parameters = google::protobuf::Map<std::string, inference::InferParameter>;
-
   absl::Status ReadParameters();
   absl::Status ReadOption(const std::string& name, const inference::InferParameter& value, const std::string& field);
   absl::Status ReadInputs();
@@ -70,7 +66,6 @@ class InferRequest {
                              const std::string& field, v1::Array* array);
   bool IsRequested(const char* output) const { return requested_.empty() || requested_.contains(output); }
   std::string Head(const Outcome& outcome) const;
-  Bytes Encode(const Outcome& outcome, bool in_stream) const;
 
   inference::ModelInferRequest message_;  // without its raw contents
   std::vector<PayloadRange> raw_;         // of the message

@@ -27,7 +27,7 @@ class StreamedInfer final : public InferCall<CallBase> {
   const std::string& id() const { return request().id(); }
 
  private:
-  Bytes Respond(const Outcome& outcome) const override { return request().RespondInStream(outcome); }
+  Bytes Respond(const Outcome& outcome) const override { return request().Respond(outcome, /*in_stream=*/true); }
   // The id of a request is in its message. The trailing metadata belongs to the whole stream.
   void Send(const CallStatus& status, const CallId& id, Bytes response) override;
 
