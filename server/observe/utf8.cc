@@ -20,15 +20,6 @@ size_t Utf8Length(absl::string_view text) {
   return overlong || surrogate || beyond_unicode ? 0 : length;
 }
 
-bool IsUtf8(absl::string_view text) {
-  while (!text.empty()) {
-    const size_t length = Utf8Length(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 uint32_t CodePointOf(absl::string_view sequence) {
   constexpr uint32_t kFirstBits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};  // by length
   uint32_t code = static_cast<unsigned char>(sequence[0]) & kFirstBits[sequence.size()];

@@ -12,8 +12,6 @@ namespace corank {
 /// Length of the UTF-8 sequence at the start of `text`, which must not be empty; 0 if there is no valid one.
 size_t Utf8Length(absl::string_view text);
 
-bool IsUtf8(absl::string_view text);
-
 /// The code point of one valid sequence.
 uint32_t CodePointOf(absl::string_view sequence);
 /// Control characters, and characters that reorder, hide or break text on a screen, such as U+0085, U+202E and U+FEFF.

@@ -83,6 +83,11 @@ const Logger& TheLogger() {
   return *logger;
 }
 
+bool IsUtf8(absl::string_view text) {
+  while (!text.empty() && Utf8Length(text) > 0) text.remove_prefix(Utf8Length(text));
+  return text.empty();
+}
+
 void CheckLogged(absl::string_view text) {
   std::string json = "{\"text\":";
   AppendJsonString(json, text);
