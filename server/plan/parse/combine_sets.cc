@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
 #include "server/plan/parse/enums.h"
@@ -13,23 +12,15 @@ namespace {
 
 constexpr Field kLeft{"left"}, kRight{"right"}, kLeftValues{"left_values"}, kRightValues{"right_values"};
 
-constexpr bool Pairs(v1::SetOperation wire, SetOperation operation) {
-  return static_cast<SetOperation>(wire) == operation;
-}
-static_assert(Pairs(v1::SET_OPERATION_UNION, SetOperation::kUnion) &&
-              Pairs(v1::SET_OPERATION_INTERSECTION, SetOperation::kIntersection) &&
-              Pairs(v1::SET_OPERATION_DIFFERENCE, SetOperation::kDifference) &&
-              Pairs(v1::SET_OPERATION_SYMMETRIC_DIFFERENCE, SetOperation::kSymmetricDifference) &&
-              v1::SetOperation_MAX == v1::SET_OPERATION_SYMMETRIC_DIFFERENCE);
-
 absl::StatusOr<SetOperation> CheckOperation(v1::SetOperation operation) {
   if (operation == v1::SET_OPERATION_UNSPECIFIED) {
     return InvalidField("operation", "required: union, intersection, difference or symmetric difference");
   }
-  if (!v1::SetOperation_IsValid(operation)) {
-    return InvalidField("operation", absl::StrCat("not a known set operation: ", operation));
-  }
-  return static_cast<SetOperation>(operation);
+  return CheckEnum<SetOperation>(operation, "operation", "set operation",
+                                 {{v1::SET_OPERATION_UNION, SetOperation::kUnion},
+                                  {v1::SET_OPERATION_INTERSECTION, SetOperation::kIntersection},
+                                  {v1::SET_OPERATION_DIFFERENCE, SetOperation::kDifference},
+                                  {v1::SET_OPERATION_SYMMETRIC_DIFFERENCE, SetOperation::kSymmetricDifference}});
 }
 
 absl::Status CheckValues(const v1::CombineSetsRequest& request, CombineSetsOperation::Spec& spec, Places& places) {

@@ -3,6 +3,7 @@
 #define CORANK_SERVER_PLAN_PARSE_ENUMS_H_
 
 #include <initializer_list>
+#include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -12,6 +13,7 @@
 #include "google/protobuf/repeated_field.h"
 #include "kernels/common/types.h"
 #include "server/base/errors.h"
+#include "server/base/status_macros.h"
 #include "server/plan/parse/field.h"
 
 namespace corank {
@@ -26,15 +28,14 @@ absl::StatusOr<Value> CheckEnum(Wire wire, absl::string_view field, absl::string
   return InvalidField(field, absl::StrCat("not a known ", what, ": ", wire));
 }
 
-/// Marks each of a request's `outputs`. `mark_of(output)`: a bool; null: there is no such output.
-template <typename Output, typename NameOf, typename MarkOf>
+/// Sets the mark of each of a request's `outputs`; no mark is set before.
+template <typename NameOf>
 absl::Status MarkOutputs(const google::protobuf::RepeatedField<int>& outputs, const NameOf& name_of,
-                         const MarkOf& mark_of) {
+                         std::initializer_list<std::pair<int, bool*>> known) {
   for (int i = 0; i < outputs.size(); ++i) {
-    const Field field{"outputs", i};
-    bool* const mark = mark_of(static_cast<Output>(outputs[i]));
-    if (mark == nullptr) return InvalidField(field.Path(), absl::StrCat("not a known output: ", outputs[i]));
-    if (*mark) return InvalidField(field.Path(), absl::StrCat(name_of(outputs[i]), " is already among the outputs"));
+    const std::string field = Field{"outputs", i}.Path();
+    CORANK_ASSIGN_OR_RETURN(bool* const mark, CheckEnum<bool*>(outputs[i], field, "output", known));
+    if (*mark) return InvalidField(field, absl::StrCat(name_of(outputs[i]), " is already among the outputs"));
     *mark = true;
   }
   return absl::OkStatus();

@@ -33,28 +33,6 @@ absl::Status CheckInput(const v1::GroupRequest& request, GroupOperation::Spec& s
   }
 }
 
-// Whether an output is wanted; null: there is no such output.
-bool* MarkOf(v1::GroupOutput output, GroupOperation::Spec& spec) {
-  switch (output) {
-    case v1::GROUP_OUTPUT_KEYS:
-      return &spec.keys_out.is_wanted;
-    case v1::GROUP_OUTPUT_COUNTS:
-      return &spec.counts.is_wanted;
-    case v1::GROUP_OUTPUT_FIRSTS:
-      return &spec.firsts.is_wanted;
-    case v1::GROUP_OUTPUT_SUMS:
-      return &spec.sums.is_wanted;
-    case v1::GROUP_OUTPUT_MINIMA:
-      return &spec.minima.is_wanted;
-    case v1::GROUP_OUTPUT_MAXIMA:
-      return &spec.maxima.is_wanted;
-    case v1::GROUP_OUTPUT_VALUE_COUNTS:
-      return &spec.value_counts.is_wanted;
-    default:
-      return nullptr;
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GroupRequest& request, const Limits& limits,
@@ -63,8 +41,14 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::GroupRequest& requ
   CORANK_ASSIGN_OR_RETURN(spec.keys, CheckArray(request.has_keys(), request.keys(), kKeys, ArrayUse::kKeys, places));
   CORANK_RETURN_IF_ERROR(CheckInput(request, spec));
   if (request.outputs_size() == 0) spec.keys_out.is_wanted = spec.counts.is_wanted = true;
-  CORANK_RETURN_IF_ERROR(MarkOutputs<v1::GroupOutput>(
-      request.outputs(), v1::GroupOutput_Name<int>, [&spec](v1::GroupOutput output) { return MarkOf(output, spec); }));
+  CORANK_RETURN_IF_ERROR(MarkOutputs(request.outputs(), v1::GroupOutput_Name<int>,
+                                     {{v1::GROUP_OUTPUT_KEYS, &spec.keys_out.is_wanted},
+                                      {v1::GROUP_OUTPUT_COUNTS, &spec.counts.is_wanted},
+                                      {v1::GROUP_OUTPUT_FIRSTS, &spec.firsts.is_wanted},
+                                      {v1::GROUP_OUTPUT_SUMS, &spec.sums.is_wanted},
+                                      {v1::GROUP_OUTPUT_MINIMA, &spec.minima.is_wanted},
+                                      {v1::GROUP_OUTPUT_MAXIMA, &spec.maxima.is_wanted},
+                                      {v1::GROUP_OUTPUT_VALUE_COUNTS, &spec.value_counts.is_wanted}}));
   const bool reduces =
       spec.sums.is_wanted || spec.minima.is_wanted || spec.maxima.is_wanted || spec.value_counts.is_wanted;
   if (reduces && !request.has_values()) {
@@ -112,11 +96,13 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::RankRequest& reque
   spec.op = Operator::kRank;
   CORANK_ASSIGN_OR_RETURN(spec.keys, CheckArray(request.has_keys(), request.keys(), kKeys, ArrayUse::kKeys, places));
   CORANK_ASSIGN_OR_RETURN(spec.order, CheckOrder(request.order()));
-  if (!v1::RankMethod_IsValid(request.method())) {
-    return InvalidField("method", absl::StrCat("not a known method: ", request.method()));
-  }
-  // They have the same numbers.
-  if (request.method() != v1::RANK_METHOD_UNSPECIFIED) spec.rank_method = static_cast<RankMethod>(request.method());
+  CORANK_ASSIGN_OR_RETURN(spec.rank_method, CheckEnum<RankMethod>(request.method(), "method", "method",
+                                                                  {{v1::RANK_METHOD_UNSPECIFIED, RankMethod::kAverage},
+                                                                   {v1::RANK_METHOD_AVERAGE, RankMethod::kAverage},
+                                                                   {v1::RANK_METHOD_MIN, RankMethod::kMin},
+                                                                   {v1::RANK_METHOD_MAX, RankMethod::kMax},
+                                                                   {v1::RANK_METHOD_DENSE, RankMethod::kDense},
+                                                                   {v1::RANK_METHOD_ORDINAL, RankMethod::kOrdinal}}));
   spec.check_sorted = request.keys_sorted();
   spec.sorts = !request.keys_sorted();
   spec.ranks.is_wanted = true;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/plan/parse/arrays.h"
+#include "server/plan/parse/enums.h"
 #include "server/plan/parse/validate.h"
 
 namespace corank {
@@ -13,18 +14,17 @@ namespace {
 
 constexpr Field kLeftKeys{"left"}, kRightKeys{"right"}, kMaxRows{"max_rows"};
 
-constexpr bool Pairs(v1::JoinKind wire, JoinKind kind) { return static_cast<JoinKind>(wire) == kind; }
-static_assert(Pairs(v1::JOIN_KIND_INNER, JoinKind::kInner) && Pairs(v1::JOIN_KIND_LEFT, JoinKind::kLeft) &&
-              Pairs(v1::JOIN_KIND_RIGHT, JoinKind::kRight) && Pairs(v1::JOIN_KIND_FULL, JoinKind::kFull) &&
-              Pairs(v1::JOIN_KIND_SEMI, JoinKind::kSemi) && Pairs(v1::JOIN_KIND_ANTI, JoinKind::kAnti) &&
-              v1::JoinKind_MAX == v1::JOIN_KIND_ANTI);
-
 absl::StatusOr<JoinKind> CheckJoinKind(v1::JoinKind kind) {
   if (kind == v1::JOIN_KIND_UNSPECIFIED) {
     return InvalidField("kind", "required: inner, left, right, full, semi or anti");
   }
-  if (!v1::JoinKind_IsValid(kind)) return InvalidField("kind", absl::StrCat("not a known kind of join: ", kind));
-  return static_cast<JoinKind>(kind);
+  return CheckEnum<JoinKind>(kind, "kind", "kind of join",
+                             {{v1::JOIN_KIND_INNER, JoinKind::kInner},
+                              {v1::JOIN_KIND_LEFT, JoinKind::kLeft},
+                              {v1::JOIN_KIND_RIGHT, JoinKind::kRight},
+                              {v1::JOIN_KIND_FULL, JoinKind::kFull},
+                              {v1::JOIN_KIND_SEMI, JoinKind::kSemi},
+                              {v1::JOIN_KIND_ANTI, JoinKind::kAnti}});
 }
 
 // The rows of the result to plan for.

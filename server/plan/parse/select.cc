@@ -18,10 +18,13 @@ absl::StatusOr<Comparison> CheckComparison(const v1::SelectRequest& request) {
   if (request.comparison() == v1::COMPARISON_UNSPECIFIED) {
     return InvalidField("comparison", "required with a threshold: less, equal, greater or a combination of two");
   }
-  if (!v1::Comparison_IsValid(request.comparison())) {
-    return InvalidField("comparison", absl::StrCat("not a known comparison: ", request.comparison()));
-  }
-  return static_cast<Comparison>(request.comparison());  // they have the same numbers
+  return CheckEnum<Comparison>(request.comparison(), "comparison", "comparison",
+                               {{v1::COMPARISON_LESS, Comparison::kLess},
+                                {v1::COMPARISON_EQUAL, Comparison::kEqual},
+                                {v1::COMPARISON_LESS_OR_EQUAL, Comparison::kLessOrEqual},
+                                {v1::COMPARISON_GREATER, Comparison::kGreater},
+                                {v1::COMPARISON_NOT_EQUAL, Comparison::kNotEqual},
+                                {v1::COMPARISON_GREATER_OR_EQUAL, Comparison::kGreaterOrEqual}});
 }
 
 // Checks the array that decides, of this type and length. A count of -1: any.
@@ -65,20 +68,6 @@ absl::Status CheckPredicates(const v1::SelectRequest& request, SelectOperation::
   return InvalidField(kThreshold.Sub("count"), absl::StrCat("must be 1, not ", spec.predicate.count));
 }
 
-// Whether an output is wanted; null: there is no such output.
-bool* MarkOf(v1::SelectOutput output, SelectOperation::Spec& spec) {
-  switch (output) {
-    case v1::SELECT_OUTPUT_ELEMENTS:
-      return &spec.wants_elements;
-    case v1::SELECT_OUTPUT_INDICES:
-      return &spec.wants_indices;
-    case v1::SELECT_OUTPUT_COUNT:
-      return &spec.wants_count;
-    default:
-      return nullptr;
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SelectRequest& request, const Limits& limits,
@@ -92,9 +81,10 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SelectRequest& req
   }
   CORANK_RETURN_IF_ERROR(CheckPredicates(request, spec, places));
   if (request.outputs_size() == 0) spec.wants_elements = true;
-  CORANK_RETURN_IF_ERROR(
-      MarkOutputs<v1::SelectOutput>(request.outputs(), v1::SelectOutput_Name<int>,
-                                    [&spec](v1::SelectOutput output) { return MarkOf(output, spec); }));
+  CORANK_RETURN_IF_ERROR(MarkOutputs(request.outputs(), v1::SelectOutput_Name<int>,
+                                     {{v1::SELECT_OUTPUT_ELEMENTS, &spec.wants_elements},
+                                      {v1::SELECT_OUTPUT_INDICES, &spec.wants_indices},
+                                      {v1::SELECT_OUTPUT_COUNT, &spec.wants_count}}));
   spec.negate = request.negate();
   spec.partition = request.partition();
   const int64_t element_bytes = spec.wants_elements ? spec.elements.element_bytes : 0;
