@@ -38,60 +38,51 @@ bool Fits(const MemoryNeed& need, int64_t most_bytes) {
                      [most_bytes](int64_t bytes) { return bytes <= most_bytes; });
 }
 
-void ShareAmong(uint64_t shards, std::unique_ptr<Operation> operation, MemoryNeed need, Plan& plan) {
-  plan.operation = std::move(operation);
-  plan.strategy = Strategy::kSharded;
-  plan.need = std::move(need);
-  plan.devices = plan.shard_devices = shards;
-}
-
-// Whether several devices share the request from here on.
-bool Shard(Plan& plan, const PlannerOptions& options, const DeviceSet& devices, uint64_t idle) {
-  const uint64_t shards = ChooseShards(plan.work_bytes, plan.operation->sharing(), idle, devices.links(), options);
-  if (shards == 0) return false;
-  std::unique_ptr<Operation> operation = plan.operation->Sharded(shards);
-  MemoryNeed need = NeedOf(*operation, Strategy::kSharded, devices);
-  if (!Fits(need, options.max_device_bytes) || need.host_bytes > options.max_host_bytes) return false;
-  ShareAmong(shards, std::move(operation), std::move(need), plan);
-  return true;
-}
-
 }  // namespace
 
-Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, const PlannerOptions& options,
-                 const StreamOptions& streams, const DeviceSet& devices, uint64_t idle, RunBuffers* buffers,
-                 const std::shared_ptr<Budget>& job_memory, uint64_t shards) {
+Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, const PlannerMeans& means, uint64_t idle,
+                 uint64_t shards) {
+  const auto& [options, streams, devices, buffers, job_memory] = means;
   Plan plan;
   plan.operation = std::move(operation);
   plan.work_bytes = std::max(extent.message_bytes, plan.operation->work_bytes());
+  const bool must_share = shards != 0;
+  if (!must_share) {
+    shards = ChooseShards(plan.work_bytes, plan.operation->sharing(), idle, devices.links(), options);
+  }
   if (shards != 0) {
     std::unique_ptr<Operation> shared = plan.operation->Sharded(shards);
     MemoryNeed need = NeedOf(*shared, Strategy::kSharded, devices);
-    ShareAmong(shards, std::move(shared), std::move(need), plan);
-    return plan;
+    const bool fits = Fits(need, options.max_device_bytes) && need.host_bytes <= options.max_host_bytes;
+    if (must_share || fits) {
+      plan.operation = std::move(shared);
+      plan.strategy = Strategy::kSharded;
+      plan.need = std::move(need);
+      plan.devices = plan.shard_devices = shards;
+      return plan;
+    }
   }
-  if (Shard(plan, options, devices, idle)) return plan;
   Workload work;
   work.work_bytes = plan.work_bytes;
   work.placed_bytes = extent.placed_bytes;
   work.is_inline = extent.is_inline;
   work.is_light = plan.operation->is_light();
   std::unique_ptr<const ExternalWork> external;
-  ExternalMeans means;
+  ExternalMeans pieces;
   if (IsLong(work, options) && options.in_pieces) external = plan.operation->external();
   if (external != nullptr && external->prefers_whole &&
       Fits(NeedOf(*plan.operation, Strategy::kDevice, devices), streams.max_device_bytes)) {
     external.reset();
   }
   if (external != nullptr) {
-    means.memory = std::make_shared<JobMemory>(streams.max_device_bytes, streams.max_host_bytes, job_memory, buffers);
-    means.piece_bytes = streams.piece_bytes;
+    pieces.memory = std::make_shared<JobMemory>(streams.max_device_bytes, streams.max_host_bytes, job_memory, buffers);
+    pieces.piece_bytes = streams.piece_bytes;
     work.external = external->strategy;
-    work.external_host_bytes = external->host_bytes(/*parts=*/0, means.piece_bytes, *means.memory);
+    work.external_host_bytes = external->host_bytes(/*parts=*/0, pieces.piece_bytes, *pieces.memory);
   }
   plan.strategy = ChooseStrategy(work, options);
   if (plan.strategy == work.external) {
-    plan.operation = external->make(std::move(means));
+    plan.operation = external->make(std::move(pieces));
     plan.work_bytes = std::max(extent.message_bytes, plan.operation->work_bytes());
   }
   plan.need = NeedOf(*plan.operation, plan.strategy, devices);

@@ -70,12 +70,19 @@ uint64_t ChooseShards(int64_t work_bytes, const Sharing& sharing, uint64_t idle,
 /// Pure.
 Strategy ChooseStrategy(const Workload& work, const PlannerOptions& options);
 
-/// The plan of a request whose arrays are all there.
-/// `idle`: the devices without work. `shards`: the devices of its sharded arrays, which share it whatever they do; 0:
-/// none is sharded. `job_memory`: counts what work in pieces allocates.
-Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, const PlannerOptions& options,
-                 const StreamOptions& streams, const DeviceSet& devices, uint64_t idle, RunBuffers* buffers,
-                 const std::shared_ptr<Budget>& job_memory, uint64_t shards = 0);
+/// What a server plans its requests with.
+struct PlannerMeans {
+  const PlannerOptions& options;
+  const StreamOptions& streams;
+  const DeviceSet& devices;
+  RunBuffers* buffers;                        // of work in pieces
+  const std::shared_ptr<Budget>& job_memory;  // counts what work in pieces allocates
+};
+
+/// The plan of a request whose arrays are all there. `idle`: the devices without work. `shards`: the devices of its
+/// sharded arrays, which share it whatever they do; 0: none is sharded.
+Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, const PlannerMeans& means, uint64_t idle,
+                 uint64_t shards);
 
 /// What an operation takes on each device. Small work takes no more than every lane has.
 MemoryNeed NeedOf(const Operation& operation, Strategy strategy, const DeviceSet& devices);

@@ -146,9 +146,9 @@ absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask(bool may_wait, bool* wo
   validated_ = environment_.clock->Now();
   record_[Stage::kValidate] = Nanoseconds(arrival_, validated_);
   const Extent extent{request.bytes, places.placed_bytes(), places.all_inline()};
-  task->plan = PlanRequest(std::move(operation), extent, environment_.planner, environment_.streams,
-                           *environment_.places.devices, IdleDevices(places.devices()), environment_.places.run_buffers,
-                           environment_.job_memory, places.shard_devices());
+  const PlannerMeans means{environment_.planner, environment_.streams, *environment_.places.devices,
+                           environment_.places.run_buffers, environment_.job_memory};
+  task->plan = PlanRequest(std::move(operation), extent, means, IdleDevices(places.devices()), places.shard_devices());
   task->plan.devices &= places.devices();
   task->plan.operation->ReadsFrom(places.TakeSources());
   const bool is_long = places.placed_bytes() > environment_.planner.long_bytes;
