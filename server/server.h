@@ -54,6 +54,7 @@ struct StreamedJobs {
   int64_t memory_in_use = 0;  // bytes of devices and host, beside the windows
 };
 
+/// Thread-safe, but Drain and Stop are for one thread.
 class Server {
  public:
   struct Options {

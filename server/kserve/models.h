@@ -59,6 +59,7 @@ struct RequestKind {
   v1::RequestOptions* (*mutable_options)(google::protobuf::Message* request);
 };
 
+/// The message of an operator that has models.
 RequestKind RequestKindOf(Operator op);
 
 /// The models of one operator.

@@ -12,6 +12,7 @@
 
 namespace corank {
 
+/// Owns its memory: that of its payloads in the pool, and the room in the budget of messages for the rest.
 struct ReceivedMessage {
   Bytes bytes;
   /// Where pieces begin that are payloads in memory of the HostPool, aligned as operands are.

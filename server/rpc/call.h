@@ -189,6 +189,7 @@ class UnaryCall : public wire::Handler, public CallBase {
   bool is_answered_ = false;
 };
 
+/// A unary call of CorankService: the messages of one operator.
 template <typename Request, typename Response>
 class OperatorCall final : public UnaryCall {
  public:

@@ -13,6 +13,7 @@
 
 namespace corank {
 
+/// Not thread-safe; a router is a copy, which any thread may call.
 class Methods {
  public:
   /// `begin` makes what answers a call, as wire::Router does.

@@ -55,6 +55,7 @@ std::shared_ptr<wire::Handler> AnswerSmall(const std::shared_ptr<wire::Call>& ca
 /// INVALID_ARGUMENT if the bytes are not a message of its type.
 absl::Status ParseSmall(absl::string_view bytes, google::protobuf::Message* message);
 
+/// The message as it is sent.
 Bytes SmallBytes(const google::protobuf::Message& message);
 
 /// Why a call ended before it was answered.

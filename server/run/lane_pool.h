@@ -28,6 +28,7 @@
 
 namespace corank {
 
+/// The lanes of one device, or of the host, for one kind of work. Not thread-safe where nothing else is said.
 class LanePool final {
  public:
   struct Options {
