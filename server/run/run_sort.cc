@@ -144,17 +144,16 @@ absl::Status RunSorter::SortAll(std::vector<Piece*>& complete) {
 }
 
 absl::Status RunSorter::CopyIn(EngineStream& stream, const InputChunk& chunk, std::vector<Piece*>& complete) {
-  const int column = chunk.input == 0 ? 0 : 1;
+  const size_t column = chunk.input == 0 ? 0 : 1;
   const int64_t element_bytes = ElementBytes(column);
   const auto* from = static_cast<const char*>(chunk.bytes.get());
   const int64_t end = chunk.first_element + chunk.count;
   if (count_ >= 0 && end > count_) return CountsDiffer(end);
   for (int64_t element = chunk.first_element; element < end;) {
     CORANK_ASSIGN_OR_RETURN(Piece* const piece, PieceAt(element));
-    std::shared_ptr<StreamBlock>& data = piece->data[static_cast<size_t>(column)];
+    std::shared_ptr<StreamBlock>& data = piece->data[column];
     if (data == nullptr) {
-      const int64_t bytes = piece->count * element_bytes;
-      CORANK_ASSIGN_OR_RETURN(data, TakeBlock(bytes));
+      CORANK_ASSIGN_OR_RETURN(data, TakeBlock(piece->count * element_bytes));
     }
     const int64_t count = std::min(end, piece->first + piece->count) - element;
     char* const to = data->data() + (element - piece->first) * element_bytes;
@@ -165,7 +164,7 @@ absl::Status RunSorter::CopyIn(EngineStream& stream, const InputChunk& chunk, st
     }
     from += count * element_bytes;
     element += count;
-    piece->filled[static_cast<size_t>(column)] += count;
+    piece->filled[column] += count;
     if (piece->filled[0] == piece->count && (InputColumns() == 1 || piece->filled[1] == piece->count)) {
       complete.push_back(piece);
     }
@@ -232,9 +231,8 @@ absl::Status RunSorter::AddAll(const std::array<const char*, 2>& rows) {
     CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
     CORANK_ASSIGN_OR_RETURN(Piece* const piece, PieceAt(first));
     std::array<const char*, 2> begin = {};
-    for (int column = 0; column < InputColumns(); ++column) {
-      const auto i = static_cast<size_t>(column);
-      begin[i] = rows[i] + first * ElementBytes(column);
+    for (size_t i = 0; i < InputColumns(); ++i) {
+      begin[i] = rows[i] + first * ElementBytes(i);
       piece->filled[i] = piece->count;
     }
     first += piece->count;
@@ -253,23 +251,22 @@ absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std
   upload.report = std::make_shared<OperatorReport>();
   CORANK_ASSIGN_OR_RETURN(upload.stream, turns_.Next());
   std::array<std::shared_ptr<StreamBlock>, 2> unsorted;
-  for (int column = 0; column < Columns(); ++column) {
-    const auto i = static_cast<size_t>(column);
-    const int64_t bytes = piece.count * ElementBytes(column);
+  for (size_t i = 0; i < Columns(); ++i) {
+    const int64_t bytes = piece.count * ElementBytes(i);
     if (in_core_) {
       unsorted[i] = piece.data[i];
       if (unsorted[i] == nullptr) {
         CORANK_ASSIGN_OR_RETURN(unsorted[i], TakeBlock(bytes));
       }
-      CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeBlock(SortedBytes(piece, column)));
+      CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeBlock(SortedBytes(piece, i)));
       upload.from[i] = unsorted[i]->data();
       upload.to[i] = piece.data[i]->data();
     } else {
       CORANK_ASSIGN_OR_RETURN(upload.from[i], upload.stream->AllocateDevice(bytes));
-      CORANK_ASSIGN_OR_RETURN(upload.to[i], upload.stream->AllocateDevice(SortedBytes(piece, column)));
-      if (piece.data[i] != nullptr && SortedBytes(piece, column) == bytes) continue;
+      CORANK_ASSIGN_OR_RETURN(upload.to[i], upload.stream->AllocateDevice(SortedBytes(piece, i)));
+      if (piece.data[i] != nullptr && SortedBytes(piece, i) == bytes) continue;
       unsorted[i] = std::move(piece.data[i]);
-      CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeBlock(SortedBytes(piece, column)));
+      CORANK_ASSIGN_OR_RETURN(piece.data[i], TakeBlock(SortedBytes(piece, i)));
     }
   }
   turns_.WhenDone([this, unsorted, report = upload.report] {
@@ -278,10 +275,9 @@ absl::StatusOr<RunSorter::Upload> RunSorter::StartUpload(Piece& piece, const std
     }
     if (algorithm_ == SortAlgorithm::kAuto) algorithm_ = report->sort_algorithm;
   });
-  for (int column = 0; column < Columns(); ++column) {
-    const auto i = static_cast<size_t>(column);
+  for (size_t i = 0; i < Columns(); ++i) {
     if (h_rows[i] == nullptr) continue;
-    CORANK_RETURN_IF_ERROR(upload.stream->CopyToDevice(upload.from[i], h_rows[i], piece.count * ElementBytes(column)));
+    CORANK_RETURN_IF_ERROR(upload.stream->CopyToDevice(upload.from[i], h_rows[i], piece.count * ElementBytes(i)));
   }
   return upload;
 }
@@ -301,9 +297,8 @@ absl::Status RunSorter::SortUploaded(const Upload& upload) {
   }
   CORANK_RETURN_IF_ERROR(stream.Sort(args, upload.report.get()));
   CORANK_RETURN_IF_ERROR(stream.EndKernels());
-  for (int column = 0; column < Columns() && !in_core_; ++column) {
-    const auto i = static_cast<size_t>(column);
-    CORANK_RETURN_IF_ERROR(stream.CopyToHost(piece.data[i]->data(), upload.to[i], SortedBytes(piece, column)));
+  for (size_t i = 0; i < Columns() && !in_core_; ++i) {
+    CORANK_RETURN_IF_ERROR(stream.CopyToHost(piece.data[i]->data(), upload.to[i], SortedBytes(piece, i)));
   }
   return absl::OkStatus();
 }
@@ -317,8 +312,7 @@ absl::Status RunSorter::Spill() {
   CORANK_RETURN_IF_ERROR(turns_.FinishAll());
   spare_.clear();
   for (auto& [first, piece] : pieces_) {
-    for (int column = 0; column < Columns(); ++column) {
-      const auto i = static_cast<size_t>(column);
+    for (size_t i = 0; i < Columns(); ++i) {
       if (piece.data[i] == nullptr) continue;
       CORANK_ASSIGN_OR_RETURN(std::shared_ptr<StreamBlock> host,
                               memory_->AllocateHost(piece.data[i]->size_bytes(), arrays_[0].field));

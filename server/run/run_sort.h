@@ -78,9 +78,9 @@ class RunSorter {
 
   // Of `count` rows, the first ones that are wanted.
   int64_t ResultCount(int64_t count) const { return sort_.limit >= 0 ? std::min(sort_.limit, count) : count; }
-  int Columns() const { return shape_.value_bytes > 0 ? 2 : 1; }
-  int InputColumns() const { return sort_.values ? 2 : 1; }
-  int64_t ElementBytes(int column) const { return column == 0 ? shape_.key_bytes : shape_.value_bytes; }
+  size_t Columns() const { return shape_.value_bytes > 0 ? 2 : 1; }
+  size_t InputColumns() const { return sort_.values ? 2 : 1; }
+  int64_t ElementBytes(size_t column) const { return column == 0 ? shape_.key_bytes : shape_.value_bytes; }
   absl::Status CopyIn(EngineStream& stream, const InputChunk& chunk, std::vector<Piece*>& complete);
   absl::Status CountsDiffer(int64_t element) const;
   absl::StatusOr<Piece*> PieceAt(int64_t element);
@@ -93,7 +93,9 @@ class RunSorter {
   absl::StatusOr<Upload> StartUpload(Piece& piece, const std::array<const char*, 2>& h_rows);
   absl::Status SortUploaded(const Upload& upload);
   // Bytes of a column for those rows of the piece that may be among the first.
-  int64_t SortedBytes(const Piece& piece, int column) const { return ResultCount(piece.count) * ElementBytes(column); }
+  int64_t SortedBytes(const Piece& piece, size_t column) const {
+    return ResultCount(piece.count) * ElementBytes(column);
+  }
   absl::Status Spill();
 
   const SortOperation::Spec& sort_;
