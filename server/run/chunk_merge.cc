@@ -124,7 +124,7 @@ absl::Status ChunkMerger::SendEarly() {
   if (tiles == 0) return absl::OkStatus();
   const int64_t rows = tiles * sink_->tile_rows();
   CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> taken,
-                          MergeFirstRows(*lane_, shape_, Runs(ends), rows, *sink_, stats_));
+                          RunMerger(*lane_, shape_, stats_).MergeFirst(rows, Runs(ends), *sink_));
   for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i].sent += taken[i];
   return absl::OkStatus();
 }
@@ -134,17 +134,18 @@ absl::Status ChunkMerger::Finish() {
   std::vector<int64_t> ends;
   for (const Input& input : inputs_) ends.push_back(input.count);
   std::vector<SortedRun> runs = Runs(ends);
+  RunMerger merger(*lane_, shape_, stats_);
   if (!in_order_) {
     // The caller disabled the check: all rows, in unspecified order.
     for (const SortedRun& run : runs) {
-      if (run.count > 0) CORANK_RETURN_IF_ERROR(MergeInTiles(*lane_, shape_, {run}, *sink_, stats_));
+      if (run.count > 0) CORANK_RETURN_IF_ERROR(merger.MergeAll({run}, *sink_));
     }
     return absl::OkStatus();
   }
   runs.erase(std::remove_if(runs.begin(), runs.end(), [](const SortedRun& run) { return run.count == 0; }), runs.end());
   if (runs.empty()) return absl::OkStatus();
-  CORANK_RETURN_IF_ERROR(ReduceRuns(*lane_, shape_, *memory_, arrays_.front().field, runs, stats_));
-  return MergeInTiles(*lane_, shape_, runs, *sink_, stats_);
+  CORANK_RETURN_IF_ERROR(merger.Reduce(runs, *memory_, arrays_.front().field));
+  return merger.MergeAll(runs, *sink_);
 }
 
 std::vector<SortedRun> ChunkMerger::Runs(const std::vector<int64_t>& ends) const {

@@ -147,7 +147,7 @@ absl::Status CollectedOperation::SendInTurn(RowsInTurn& rows, const std::vector<
     if (*made == 0) continue;
     lane.set_next_stage(Stage::kCopyOut);
     made_rows.count = *made;
-    CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, {made_rows}, sink, &outcome.stats));
+    CORANK_RETURN_IF_ERROR(RunMerger(lane, shape, &outcome.stats).MergeAll({made_rows}, sink));
     first += *made;
   }
   for (const PendingResult& result : results) outcome.results.push_back(result.Collect());
@@ -161,7 +161,7 @@ absl::Status CollectedOperation::SendWhole(const StreamTarget& target, const Res
   RowSink sink(shape, {target.stream_id()}, {}, spec_.pipe.get(), &lane);
   if (!target.IsSpilled()) {
     const SortedRun whole{target.block()->data(), nullptr, result.count, true, {target.block()}};
-    return MergeInTiles(lane, shape, {whole}, sink, &outcome.stats);
+    return RunMerger(lane, shape, &outcome.stats).MergeAll({whole}, sink);
   }
   for (int64_t first = 0; first < result.count;) {
     const int64_t count = std::min(sink.tile_rows(), result.count - first);

@@ -118,7 +118,7 @@ absl::Status ExternalMerge::MergeComplete(const RowSource& source, RowSink& sink
     runs.push_back({arrays[i].rows, values, arrays[i].count, /*on_device=*/false, {}});
   }
   lane.set_next_stage(Stage::kCopyOut);
-  return MergeInTiles(lane, shape, runs, sink, &outcome.stats, in_order);
+  return RunMerger(lane, shape, &outcome.stats).MergeAll(runs, sink, in_order);
 }
 
 }  // namespace corank

@@ -117,7 +117,8 @@ absl::Status ExternalSort::Work(Lane& lane, Outcome& outcome) {
   const SortAlgorithm taken = sorter.algorithm() == SortAlgorithm::kAuto ? spec_.algorithm : sorter.algorithm();
   outcome.sort_algorithm = ToWire(taken == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : taken);
   const RowShape shape = RunSorter::ShapeOf(spec_);
-  CORANK_RETURN_IF_ERROR(ReduceRuns(lane, shape, memory, source.arrays().front().field, runs, &outcome.stats));
+  RunMerger merger(lane, shape, &outcome.stats);
+  CORANK_RETURN_IF_ERROR(merger.Reduce(runs, memory, source.arrays().front().field));
   SortOperation::Spec whole = spec_;
   whole.keys.count = sorter.row_count();
   const SortOperation results_of(std::move(whole));
@@ -128,7 +129,7 @@ absl::Status ExternalSort::Work(Lane& lane, Outcome& outcome) {
                  shape.value_bytes > 0 ? results.back().column() : RowSink::Column(), means_.pipe.get(), &lane,
                  std::min(kSortTileBytes, TileShare(memory)));
     if (spec_.want_indices) sink.NarrowValues(results_of.results().back().element_bytes);
-    CORANK_RETURN_IF_ERROR(MergeFirstRows(lane, shape, runs, count, sink, &outcome.stats).status());
+    CORANK_RETURN_IF_ERROR(merger.MergeFirst(count, runs, sink).status());
   }
   for (const RowResult& result : results) outcome.results.push_back(result.Collect());
   return absl::OkStatus();

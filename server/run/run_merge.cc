@@ -17,34 +17,6 @@ namespace {
 // and the last.
 constexpr int kMergeStreams = 3, kMergeStreamsFromHost = 5;
 
-// The start of each tile in each run: (tiles + 1) x runs numbers. `fits`: SplitsFit. Runs in shared memory may hold
-// anything and change during the split; even then no tile may exceed its buffer.
-absl::StatusOr<std::vector<int64_t>> CutRuns(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs,
-                                             int64_t total, int64_t tile_rows, v1::RequestStats* stats, bool* fits) {
-  const size_t ways = runs.size();
-  std::vector<int64_t> positions;
-  for (int64_t first = 0; first < total; first += tile_rows) positions.push_back(first);
-  positions.push_back(total);
-  if (ways == 1) return positions;
-  std::vector<MergeInput> inputs(ways);
-  for (size_t i = 0; i < ways; ++i) inputs[i] = {runs[i].keys, nullptr, runs[i].count};
-  std::vector<int64_t> splits(positions.size() * ways);
-  auto args = shape.ArgsOf<SplitArgs>();
-  args.inputs = inputs.data();
-  args.input_count = static_cast<int32_t>(ways);
-  args.positions = positions.data();
-  args.position_count = static_cast<int64_t>(positions.size());
-  args.splits = splits.data();
-  EngineStream& stream = lane.stream();
-  CORANK_RETURN_IF_ERROR(stream.Begin());
-  absl::Status enqueued = stream.EndCopyIn();
-  if (enqueued.ok()) enqueued = stream.SplitRuns(args);
-  if (enqueued.ok()) enqueued = stream.EndKernels();
-  CORANK_RETURN_IF_ERROR(FinishStream(stream, enqueued, stats));
-  *fits = SplitsFit(args);
-  return splits;
-}
-
 // Whether the last key before each split of a run in host memory may precede the first one after it. The checks within
 // tiles do not cover this pair.
 bool InOrderAcross(const RowShape& shape, const std::vector<SortedRun>& runs, const std::vector<int64_t>& splits) {
@@ -186,27 +158,6 @@ class TileMaker {
   std::vector<MergeInput> inputs_;
 };
 
-absl::StatusOr<SortedRun> MergeGroup(Lane& lane, const RowShape& shape, JobMemory& memory, absl::string_view field,
-                                     const std::vector<SortedRun>& group, v1::RequestStats* stats) {
-  SortedRun merged;
-  merged.on_device = group.front().on_device;
-  for (const SortedRun& run : group) merged.count += run.count;
-  char* data[2] = {nullptr, nullptr};
-  for (const int column : {0, 1}) {
-    const int64_t bytes = merged.count * (column == 0 ? shape.key_bytes : shape.value_bytes);
-    if (bytes == 0) continue;
-    CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> block,
-                            merged.on_device ? memory.AllocateDevice(bytes, field) : memory.AllocateHost(bytes, field));
-    data[column] = block->data();
-    merged.memory.push_back(block);
-  }
-  merged.keys = data[0];
-  merged.values = data[1];
-  RowSink sink(shape, data[0], data[1], merged.on_device, TileShare(memory));
-  CORANK_RETURN_IF_ERROR(MergeInTiles(lane, shape, group, sink, stats));
-  return merged;
-}
-
 }  // namespace
 
 int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, int64_t rows, int64_t tile_bytes,
@@ -225,25 +176,52 @@ int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, in
   return streams * (copies * tile_rows * shape.row_bytes() + engine.WorkspaceBytes(args));
 }
 
-absl::StatusOr<std::vector<int64_t>> MergeFirstRows(Lane& lane, const RowShape& shape,
-                                                    const std::vector<SortedRun>& runs, int64_t rows, RowSink& sink,
-                                                    v1::RequestStats* stats, bool* in_order) {
+int64_t TileShare(const JobMemory& memory) { return memory.max_device_bytes() / 32; }
+
+absl::StatusOr<std::vector<int64_t>> RunMerger::Cut(const std::vector<SortedRun>& runs, int64_t total,
+                                                    int64_t tile_rows, bool* fits) {
+  const size_t ways = runs.size();
+  std::vector<int64_t> positions;
+  for (int64_t first = 0; first < total; first += tile_rows) positions.push_back(first);
+  positions.push_back(total);
+  if (ways == 1) return positions;
+  std::vector<MergeInput> inputs(ways);
+  for (size_t i = 0; i < ways; ++i) inputs[i] = {runs[i].keys, nullptr, runs[i].count};
+  std::vector<int64_t> splits(positions.size() * ways);
+  auto args = shape_.ArgsOf<SplitArgs>();
+  args.inputs = inputs.data();
+  args.input_count = static_cast<int32_t>(ways);
+  args.positions = positions.data();
+  args.position_count = static_cast<int64_t>(positions.size());
+  args.splits = splits.data();
+  EngineStream& stream = lane_.stream();
+  CORANK_RETURN_IF_ERROR(stream.Begin());
+  absl::Status enqueued = stream.EndCopyIn();
+  if (enqueued.ok()) enqueued = stream.SplitRuns(args);
+  if (enqueued.ok()) enqueued = stream.EndKernels();
+  CORANK_RETURN_IF_ERROR(FinishStream(stream, enqueued, stats_));
+  *fits = SplitsFit(args);
+  return splits;
+}
+
+absl::StatusOr<std::vector<int64_t>> RunMerger::MergeFirst(int64_t rows, const std::vector<SortedRun>& runs,
+                                                           RowSink& sink, bool* in_order) {
   const int64_t tile_rows = sink.tile_rows();
   bool fits = true;
-  CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> splits, CutRuns(lane, shape, runs, rows, tile_rows, stats, &fits));
+  CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> splits, Cut(runs, rows, tile_rows, &fits));
   if (in_order != nullptr) {
-    *in_order = fits && InOrderAcross(shape, runs, splits);
+    *in_order = fits && InOrderAcross(shape_, runs, splits);
     if (!*in_order) return std::vector<int64_t>();
   } else if (!fits) {
     return absl::InternalError("sorted runs were cut wrongly");
   }
   const int streams = runs.front().on_device ? kMergeStreams : kMergeStreamsFromHost;
-  EngineStreamRing turns(lane, streams, stats, /*first=*/0, EngineStreamRing::Counted::kKernels);
-  TileCopies copies(lane, streams, stats);  // destroyed before the tiles' memory
+  EngineStreamRing turns(lane_, streams, stats_, /*first=*/0, EngineStreamRing::Counted::kKernels);
+  TileCopies copies(lane_, streams, stats_);  // destroyed before the tiles' memory
   CORANK_RETURN_IF_ERROR(copies.Begin());
   const int64_t* begin = splits.data();
   for (int64_t first = 0; first < rows; first += tile_rows, begin += runs.size()) {
-    CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+    CORANK_RETURN_IF_ERROR(lane_.CheckWanted());
     CORANK_ASSIGN_OR_RETURN(const RowSink::Tile tile, sink.Take(std::min(tile_rows, rows - first), &turns));
     CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
     const auto report = std::make_shared<OperatorReport>();
@@ -252,7 +230,7 @@ absl::StatusOr<std::vector<int64_t>> MergeFirstRows(Lane& lane, const RowShape& 
       sink.Done(tile);
     });
     if (in_order != nullptr && !*in_order) break;
-    CORANK_RETURN_IF_ERROR(TileMaker(shape, runs, in_order != nullptr, copies, *stream)
+    CORANK_RETURN_IF_ERROR(TileMaker(shape_, runs, in_order != nullptr, copies, *stream)
                                .Enqueue(begin, begin + runs.size(), tile, report.get()));
   }
   CORANK_RETURN_IF_ERROR(turns.FinishAll());
@@ -260,17 +238,34 @@ absl::StatusOr<std::vector<int64_t>> MergeFirstRows(Lane& lane, const RowShape& 
   return std::vector<int64_t>(splits.end() - static_cast<ptrdiff_t>(runs.size()), splits.end());
 }
 
-absl::Status MergeInTiles(Lane& lane, const RowShape& shape, const std::vector<SortedRun>& runs, RowSink& sink,
-                          v1::RequestStats* stats, bool* in_order) {
+absl::Status RunMerger::MergeAll(const std::vector<SortedRun>& runs, RowSink& sink, bool* in_order) {
   int64_t rows = 0;
   for (const SortedRun& run : runs) rows += run.count;
-  return MergeFirstRows(lane, shape, runs, rows, sink, stats, in_order).status();
+  return MergeFirst(rows, runs, sink, in_order).status();
 }
 
-int64_t TileShare(const JobMemory& memory) { return memory.max_device_bytes() / 32; }
+absl::StatusOr<SortedRun> RunMerger::MergeGroup(const std::vector<SortedRun>& group, JobMemory& memory,
+                                                absl::string_view field) {
+  SortedRun merged;
+  merged.on_device = group.front().on_device;
+  for (const SortedRun& run : group) merged.count += run.count;
+  char* data[2] = {nullptr, nullptr};
+  for (const int column : {0, 1}) {
+    const int64_t bytes = merged.count * (column == 0 ? shape_.key_bytes : shape_.value_bytes);
+    if (bytes == 0) continue;
+    CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<StreamBlock> block,
+                            merged.on_device ? memory.AllocateDevice(bytes, field) : memory.AllocateHost(bytes, field));
+    data[column] = block->data();
+    merged.memory.push_back(block);
+  }
+  merged.keys = data[0];
+  merged.values = data[1];
+  RowSink sink(shape_, data[0], data[1], merged.on_device, TileShare(memory));
+  CORANK_RETURN_IF_ERROR(MergeAll(group, sink));
+  return merged;
+}
 
-absl::Status ReduceRuns(Lane& lane, const RowShape& shape, JobMemory& memory, absl::string_view field,
-                        std::vector<SortedRun>& runs, v1::RequestStats* stats) {
+absl::Status RunMerger::Reduce(std::vector<SortedRun>& runs, JobMemory& memory, absl::string_view field) {
   constexpr auto kWays = static_cast<ptrdiff_t>(kMaxSplitInputs);
   while (runs.size() > static_cast<size_t>(kWays)) {
     std::vector<SortedRun> merged;
@@ -282,7 +277,7 @@ absl::Status ReduceRuns(Lane& lane, const RowShape& shape, JobMemory& memory, ab
         merged.push_back(std::move(group.front()));
         continue;
       }
-      CORANK_ASSIGN_OR_RETURN(SortedRun one, MergeGroup(lane, shape, memory, field, group, stats));
+      CORANK_ASSIGN_OR_RETURN(SortedRun one, MergeGroup(group, memory, field));
       merged.push_back(std::move(one));
     }
     runs = std::move(merged);

@@ -94,10 +94,10 @@ int64_t RunSorter::HostBytes(const SortOperation::Spec& sort, int64_t parts, int
     const int64_t pieces = (count + piece_rows - 1) / piece_rows;
     int64_t open = parts == 0 ? 0 : std::min(pieces, 3 * parts + kSortStreams);
     if (sort.values) open = parts == 0 ? 0 : pieces;
-    const int64_t times = pieces > kMaxSplitInputs ? 2 : 1;  // ReduceRuns
+    const int64_t times = pieces > kMaxSplitInputs ? 2 : 1;  // RunMerger::Reduce
     return (open * piece_rows + times * pieces * sort.limit) * row_bytes;
   }
-  // ReduceRuns: a group of runs exists twice while it is merged, and groups grow with each round.
+  // RunMerger::Reduce: a group of runs exists twice while it is merged, and groups grow with each round.
   int64_t again = 0;
   for (int64_t rows = piece_rows; (count + rows - 1) / rows > kMaxSplitInputs; rows = again) {
     again = rows * kMaxSplitInputs;

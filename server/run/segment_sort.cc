@@ -171,8 +171,9 @@ absl::Status SegmentSorter::SortSegment(int64_t begin, int64_t end, RowSink& sin
   CORANK_ASSIGN_OR_RETURN(std::vector<SortedRun> runs, sorter.Finish());
   Note(sorter.algorithm());
   if (runs.size() > 1) runs_ += static_cast<int64_t>(runs.size());
-  CORANK_RETURN_IF_ERROR(ReduceRuns(*lane_, shape_, *memory_, arrays[0].field, runs, stats_));
-  return MergeFirstRows(*lane_, shape_, runs, part.result_count(), sink, stats_).status();
+  RunMerger merger(*lane_, shape_, stats_);
+  CORANK_RETURN_IF_ERROR(merger.Reduce(runs, *memory_, arrays[0].field));
+  return merger.MergeFirst(part.result_count(), runs, sink).status();
 }
 
 }  // namespace corank

@@ -205,7 +205,7 @@ TEST_F(StreamNeedTest, RunsThatAreMergedInRoundsStayWithinIt) {
     absl::StatusOr<std::vector<SortedRun>> runs = sorter.Finish();
     ASSERT_EQ(runs.status(), absl::OkStatus());
     ASSERT_EQ(static_cast<int64_t>(runs->size()), pieces);
-    EXPECT_EQ(ReduceRuns(lane_, RunSorter::ShapeOf(sort), memory, "keys", *runs, &stats), absl::OkStatus());
+    EXPECT_EQ(RunMerger(lane_, RunSorter::ShapeOf(sort), &stats).Reduce(*runs, memory, "keys"), absl::OkStatus());
     EXPECT_LE(runs->size(), static_cast<size_t>(kMaxSplitInputs));
   }
 }
