@@ -16,15 +16,18 @@
 
 namespace corank {
 
-/// The logarithm of the number of buckets for `count` > 0 keys: at least 1. About 4 to 8 keys share a bucket.
-CORANK_HOST_DEVICE constexpr int KeyBucketBits(int64_t count) {
+/// The logarithm of the number of buckets for `count` > 0 keys: at least 1. Of keys that are spread evenly, `keys` / 2
+/// to `keys` share a bucket, or more if the table has its greatest size.
+CORANK_HOST_DEVICE constexpr int KeyBucketBits(int64_t count, int64_t keys = 8) {
   constexpr int kMost = 22;  // a table that the cache of a GPU holds
   int bits = 1;
-  while (bits < kMost && (int64_t{8} << bits) <= count) ++bits;
+  while (bits < kMost && (keys << bits) <= count) ++bits;
   return bits;
 }
 /// Entries of the table: one for each bucket, and the number of keys.
-constexpr int64_t KeyBucketEntries(int64_t count) { return (int64_t{1} << KeyBucketBits(count)) + 1; }
+constexpr int64_t KeyBucketEntries(int64_t count, int64_t keys = 8) {
+  return (int64_t{1} << KeyBucketBits(count, keys)) + 1;
+}
 
 /// The buckets of the ranks from `first` to `last`. Bits: an unsigned integer.
 template <typename Bits>

@@ -50,7 +50,7 @@ Scratch TakeScratch(const JoinArgs& args, int threads, Workspace& workspace) {
     sorting = workspace;  // the rest takes the same memory, because nothing writes it before the sort is over
     scratch.sort = sorting.Take<char>(SortWorkspaceBytes(SortOf(args, &present, &present), threads));
   }
-  scratch.table = workspace.Take<char>(KeyBucketEntries(args.right_count) * index_bytes);
+  scratch.table = workspace.Take<char>(KeyBucketEntries(args.right_count, kJoinBucket) * index_bytes);
   if (!args.count_only) {
     scratch.begins = workspace.Take<char>(args.left_count * index_bytes);
     scratch.counts = workspace.Take<char>(args.left_count * index_bytes);
@@ -106,12 +106,19 @@ class Joiner {
 
  private:
   void FillTable() {
-    const int bits = KeyBucketBits(args_.right_count);
-    buckets_ = KeyBuckets<Bits>(right_[0], right_[args_.right_count - 1], bits);
-    parallel_.ForRange(KeyBucketEntries(args_.right_count), int64_t{1} << 10, [&](int64_t begin, int64_t end) {
+    const int64_t count = args_.right_count, last = KeyBucketEntries(count, kJoinBucket) - 1;
+    buckets_ = KeyBuckets<Bits>(right_[0], right_[count - 1], KeyBucketBits(count, kJoinBucket));
+    // Each key fills the entries behind the bucket of the key before it, up to its own bucket. The keys are in order.
+    parallel_.ForPieces(Pieces(count), [&](int64_t piece) {
+      const int64_t begin = piece * kJoinPiece, end = std::min(count, begin + kJoinPiece);
+      int64_t entry = begin == 0 ? 0 : buckets_.BucketOf(right_[begin - 1]) + 1;
       for (int64_t i = begin; i < end; ++i) {
-        table_[i] = static_cast<Index>(buckets_.FirstOf(i, right_, args_.right_count));
+        for (const int64_t bucket = buckets_.BucketOf(right_[i]); entry <= bucket; ++entry) {
+          table_[entry] = static_cast<Index>(i);
+        }
       }
+      if (end < count) return;
+      for (; entry <= last; ++entry) table_[entry] = static_cast<Index>(count);
     });
   }
 

@@ -17,6 +17,8 @@ namespace corank::cpu {
 inline constexpr int64_t kJoinPiece = int64_t{1} << 14;
 /// Rows of the left whose partners a thread looks for together.
 inline constexpr int64_t kJoinBatch = 64;
+/// The most keys of a bucket, if keys are spread evenly: so few that most searches read one line of the cache.
+inline constexpr int64_t kJoinBucket = 2;
 /// Keys of a bucket that are all compared in place of a binary search, because that takes no branches.
 inline constexpr int64_t kJoinScan = 16;
 

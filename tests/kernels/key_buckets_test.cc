@@ -94,6 +94,8 @@ TYPED_TEST(KeyBucketsOf, KeysInNoOrderLeadToRunsInBounds) {
 TEST(KeyBuckets, BucketsHoldAFewKeysEach) {
   EXPECT_EQ(KeyBucketBits(1), 1);
   EXPECT_EQ(KeyBucketBits(1000), 7);
+  EXPECT_EQ(KeyBucketBits(1000, 2), 9);
+  EXPECT_EQ(KeyBucketEntries(1000, 2), 513);
   EXPECT_EQ(KeyBucketBits(10'000'000), 21);
   EXPECT_EQ(KeyBucketBits(int64_t{1} << 40), 22);
 }
