@@ -274,6 +274,40 @@ def test_sharded_arrays_are_sorted_and_merged_and_come_back(placed: corank.Clien
     assert placed.arrays().used_bytes == 0
 
 
+def test_sharded_arrays_are_key_columns_and_go_through_intervals(placed: corank.Client, needs: Needs) -> None:
+    needs("stored")
+    keys = KEYS[:100_000]
+    kept = placed.store("keys", keys, sharded=True)
+    order = np.lexsort((keys, keys % 100))
+    columns = [keys % 100, kept]
+    same(placed.argsort_columns(columns, index_dtype=None, place="inline"), (order.astype(np.uint32),))
+    ordered = placed.sort_columns(columns, keep=(corank.Sharded("first"), corank.Sharded("second")))
+    same(ordered[1].fetch(), (keys[order],))
+    counts = np.arange(keys.size) % 3
+    rows = placed.expand(kept, counts, keep=corank.Sharded("rows"), place="inline")
+    assert rows.sharded
+    same(rows.fetch(), (np.repeat(keys, counts),))
+    offsets = np.arange(counts.sum() - 1)[::-7].copy()
+    same(
+        placed.gather(rows, offsets, 2, place="inline"),
+        (np.repeat(keys, counts)[np.add.outer(offsets, [0, 1])].ravel(),),
+    )
+    spread = np.zeros(2 * keys.size, np.uint32)
+    spread[::2] = keys
+    same(placed.scatter(kept, np.arange(0, 2 * keys.size, 2), 1, destination=spread.size, place="inline"), (spread,))
+    moved = placed.move(
+        kept, [0, 50_000], [60_000, 10], [40_000, 50_000], destination=kept, keep=corank.Sharded("keys")
+    )
+    expected = keys.copy()
+    expected[60_000:] = keys[:40_000]
+    expected[10:50_010] = keys[50_000:]
+    same(moved.fetch(), (expected,))
+    with pytest.raises(corank.InvalidArgument, match="sharded"):
+        placed.rank_columns([placed.stored("keys")])
+    for each in placed.arrays().arrays:
+        each.delete()
+
+
 def test_stored_arrays_replace_and_list(placed: corank.Client, needs: Needs) -> None:
     needs("stored")
     first = placed.store("x", KEYS[:1000], expires=60)
