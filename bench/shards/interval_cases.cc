@@ -14,7 +14,7 @@
 namespace corank::bench {
 namespace {
 
-constexpr int64_t kMeanCount = 4;   // of a value in the expanded array
+constexpr int64_t kMeanCount = 64;  // of a value in the expanded array
 constexpr int64_t kGathered = 256;  // elements of an interval
 
 Operand OperandOf(const void* place, v1::ElementType type, int32_t element_bytes, int64_t count) {
@@ -27,7 +27,7 @@ Operand OperandOf(const void* place, v1::ElementType type, int32_t element_bytes
   return operand;
 }
 
-// The memory of the keys has the room of the result. A quarter of it holds the values, and half of it their counts.
+// The memory of the keys has the room of the result, and so for the values and their counts.
 std::unique_ptr<Operation> ExpandOf(const Data& data, size_t index) {
   ExpandOperation::Spec spec;
   const int64_t intervals = data.count / kMeanCount;
@@ -138,7 +138,7 @@ void Add(const ShardsBenchOptions& options, const std::vector<Engine*>& engines,
 
 void AddShardIntervalCases(const ShardsBenchOptions& options, const std::vector<Engine*>& engines,
                            std::vector<Case>* cases) {
-  Add(options, engines, "expand", "counts of 0 to 8", FillExpand, ExpandOf, cases);
+  Add(options, engines, "expand", "counts of 0 to 128", FillExpand, ExpandOf, cases);
   Add(options, engines, "gather", "intervals of 256 from everywhere", FillGather, GatherOf, cases);
   Add(options, engines, "move", "intervals of 256 from everywhere", FillMove, MoveOf, cases);
 }

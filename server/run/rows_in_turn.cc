@@ -5,6 +5,7 @@
 
 #include "server/base/status_macros.h"
 #include "server/run/device_ops/sharded_intervals.h"
+#include "server/run/sharded_operation.h"
 
 namespace corank {
 namespace {
@@ -61,6 +62,7 @@ IntervalCursor::Piece IntervalCursor::Next(int64_t most_rows, int64_t most_inter
 
 Sharing IntervalOperation::sharing() const {
   if (!ShardedIntervals::Takes(*this)) return {};
+  if (!AnySharded(*this) && work_bytes() < kLeastSharedBytes * counts().count) return {};
   return {static_cast<int64_t>(input_count())};
 }
 

@@ -279,7 +279,7 @@ def test_sharded_arrays_are_key_columns_and_go_through_intervals(placed: corank.
     keys = KEYS[:100_000]
     kept = placed.store("keys", keys, sharded=True)
     order = np.lexsort((keys, keys % 100))
-    columns = [keys % 100, kept]
+    columns: list[Any] = [keys % 100, kept]
     same(placed.argsort_columns(columns, index_dtype=None, place="inline"), (order.astype(np.uint32),))
     ordered = placed.sort_columns(columns, keep=(corank.Sharded("first"), corank.Sharded("second")))
     same(ordered[1].fetch(), (keys[order],))

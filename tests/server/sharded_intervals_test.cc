@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "server/plan/planner.h"
+#include "server/run/rows_in_turn.h"
 #include "tests/server/sharded_kept_fixture.h"
 #include "tests/support/oracles.h"
 
@@ -14,7 +16,7 @@ namespace {
 
 std::vector<int64_t> Counts(int64_t count) {
   std::vector<int64_t> counts(static_cast<size_t>(count));
-  for (size_t i = 0; i < counts.size(); ++i) counts[i] = static_cast<int64_t>(i * 7919 % 5);
+  for (size_t i = 0; i < counts.size(); ++i) counts[i] = static_cast<int64_t>(i * 7919 % 61);
   return counts;
 }
 
@@ -244,6 +246,7 @@ TEST_F(ShardedIntervalsTest, TakeOneDeviceWhereOthersCannotHelp) {
   ASSERT_TRUE(memory_->Register(object).ok());
   EXPECT_EQ(Expand(RequestOf(Keys(10), Counts(10))).devices(), 1) << "too small";
   EXPECT_EQ(Expand(RequestOf(Keys(5000), std::vector<int64_t>(5000, 0))).devices(), 1) << "of no rows";
+  EXPECT_EQ(Expand(RequestOf(Keys(5000), std::vector<int64_t>(5000, 9))).devices(), 1) << "short intervals";
   v1::ExpandIntervalsRequest request = RequestOf({}, Counts(5000));
   const std::vector<int32_t> values = Keys(5000), expected = Repeated(values, Counts(5000));
   std::copy(values.begin(), values.end(), object.As<int32_t>());
@@ -334,6 +337,41 @@ TEST_F(ShardedIntervalsTest, FailWithADeviceThatIsLostAndTheOthersServeOn) {
     EXPECT_TRUE(Elements<int32_t>(answer.response.values()) == expected);
   }
   EXPECT_FALSE(running_->server().device_lost());
+}
+
+// By rates of H200s: a bus of 53 GB/s each way. One device copies in, works at 1 TB/s and copies out in turn. Several
+// overlap these. Meanwhile the host reads the counts twice, at 0.65 ns each, and enqueues a tile in 50 us; the first
+// tile and the streams of the devices take 0.3 ms. `in` and `out`: bytes of a row; `counts`: of a row.
+double Milliseconds(int64_t rows, double in, double out, double counts, int devices) {
+  const auto count = static_cast<double>(rows);
+  const double copied = count * (in + out) / 53e6, worked = count * (in + out) / 1e9;
+  if (devices == 1) return copied + worked;
+  const double bus = count * std::max(in, out) / 53e6 / devices, tiles = count * out / (16 << 20);
+  return std::max(bus, count * counts * 1.3e-6 + tiles * 0.05) + 0.3;
+}
+
+TEST(SharingIntervals, PaysWhereItIsChosen) {
+  const std::vector<uint64_t> links(8, 0xFF);
+  for (const double counts : {1.0, 0.25, 0.03, 0.001}) {  // for each row
+    for (const double element_bytes : {1.0, 4.0, 100.0}) {
+      const double in = counts * (8 + element_bytes);
+      if ((in + element_bytes) / counts < IntervalOperation::kLeastSharedBytes) continue;
+      for (int most = 2; most <= 8; ++most) {
+        PlannerOptions options;
+        options.most_shards = most;
+        for (int log2_bytes = 20; log2_bytes < 38; ++log2_bytes) {
+          const int64_t bytes = int64_t{1} << log2_bytes;
+          const uint64_t shards = ChooseShards(bytes, {/*arrays=*/2}, 0xFF, links, options);
+          EXPECT_EQ(shards != 0, log2_bytes >= 26);
+          if (shards == 0) continue;
+          const auto rows = static_cast<int64_t>(static_cast<double>(bytes) / (in + element_bytes));
+          EXPECT_LT(Milliseconds(rows, in, element_bytes, counts, DeviceSet::Count(shards)),
+                    Milliseconds(rows, in, element_bytes, counts, 1))
+              << "2^" << log2_bytes << " bytes, " << counts << " counts a row of " << element_bytes << " bytes";
+        }
+      }
+    }
+  }
 }
 
 }  // namespace
