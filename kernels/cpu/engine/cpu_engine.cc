@@ -38,9 +38,10 @@ using Clock = std::chrono::steady_clock;
 using CpuArena = Arena<cpu::HostMemory>;
 
 // Memory that streams and blocks keep together between requests, and that one stream does. A dozen lanes each keep the
-// memory of their largest request. Together they must not fill a small container.
+// memory of their largest request. Together they must not fill a small container. Two lanes may share all of it: fresh
+// pages can take as much of a large request's time as its work.
 constexpr int64_t kKeptShare = 16;
-constexpr int64_t kStreamShare = 128;
+constexpr int64_t kStreamShare = 32;
 
 int64_t Nanoseconds(Clock::duration duration) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
