@@ -58,8 +58,8 @@ void FindBases(const RowOrder& order, int64_t count, uint64_t* bases, Parallel& 
 
 // What codes are made by.
 struct Findings {
-  RowSurvey survey;      // common_bytes are whole words
-  int64_t stream_bytes;  // up to where streams of different rows differ
+  RowSurvey survey;          // common_bytes are whole words
+  int64_t stream_bytes = 0;  // up to where streams of different rows differ; any byte after what codes are made of
 
   bool operator==(const Findings& other) const {
     return survey.common_bytes == other.survey.common_bytes && stream_bytes == other.stream_bytes &&
@@ -73,9 +73,9 @@ constexpr int kMostCommonWords = RowSurvey::kMaxCommonBytes / 8, kMostWords = kM
 // By the bits that differ in each word of the streams.
 template <typename DifferingAt>
 Findings Survey(int64_t stream_bytes, const DifferingAt& differing_at) {
-  Findings found{{}, stream_bytes};
-  int common = 0, bits = 0;
-  for (int i = 0; i - common < RowSurvey::kWords && 8 * int64_t{i} < stream_bytes && bits < 64; ++i) {
+  Findings found;
+  int i = 0, common = 0, bits = 0;
+  for (; i - common < RowSurvey::kWords && 8 * int64_t{i} < stream_bytes && bits < 64; ++i) {
     const uint64_t differing = differing_at(i);
     if (differing == 0 && bits == 0 && i < kMostCommonWords) {
       ++common;
@@ -85,6 +85,7 @@ Findings Survey(int64_t stream_bytes, const DifferingAt& differing_at) {
     bits += __builtin_popcountll(differing);
   }
   found.survey.common_bytes = static_cast<uint32_t>(8 * common);
+  found.stream_bytes = std::min(stream_bytes, 8 * int64_t{i} + 1);  // beyond their words, codes do not depend on it
   return found;
 }
 
@@ -103,7 +104,7 @@ Findings SurveySample(const RowOrder& order, int64_t count) {
 }
 
 // Makes the item of each row: its code above its number. Returns what holds for all rows, as far as it read them. If
-// that is something else than `guess`, the items are of no use.
+// that differs from `guess`, the items are of no use.
 Findings MakeItems(const RowOrder& order, int64_t count, const Findings& guess, Item128* items, Parallel& parallel) {
   const RowCode code(guess.survey, guess.stream_bytes);
   const int common = static_cast<int>(guess.survey.common_bytes / 8);

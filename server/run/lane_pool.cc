@@ -135,8 +135,8 @@ LanePool::~LanePool() {
   }
 }
 
-bool LanePool::RunNext(LaneStreams& lane) {
-  auto batch = source_->NextBatch(options_.device);  // released after each turn, before the next batch
+bool LanePool::RunNext(LaneStreams& lane, bool is_spare) {
+  auto batch = source_->NextBatch(options_.device, is_spare);  // released after each turn, before the next batch
   if (batch.empty()) return false;
   metrics_->AddBusyLanes(options_.kind, 1);
   {
@@ -149,7 +149,7 @@ bool LanePool::RunNext(LaneStreams& lane) {
 }
 
 void LanePool::RunLane(LaneStreams& lane) {
-  while (RunNext(lane)) {
+  while (RunNext(lane, /*is_spare=*/false)) {
   }
 }
 
@@ -165,7 +165,7 @@ void LanePool::RunSpare() {
     spare_lanes_.insert(lane);
   }
   for (bool ends = false; !ends;) {
-    const bool worked = lane != nullptr && RunNext(*lane);
+    const bool worked = lane != nullptr && RunNext(*lane, /*is_spare=*/true);
     absl::MutexLock lock(&mutex_);
     ends = !worked || stalled_ < spares_;
     if (ends) --spares_;  // now, so that no two spares end because of the same lane

@@ -85,7 +85,7 @@ class LanePool final {
   absl::StatusOr<LaneStreams*> TakeDirectLane() ABSL_LOCKS_EXCLUDED(direct_mutex_);
   void PutBackDirectLane(LaneStreams* lane) ABSL_LOCKS_EXCLUDED(direct_mutex_);
   // Takes one batch and runs it. False: there is no more work.
-  bool RunNext(LaneStreams& lane);
+  bool RunNext(LaneStreams& lane, bool is_spare);
   void RunBatch(LaneStreams& lane, std::vector<std::unique_ptr<Task>>& batch);
   void RunTask(LaneStreams& lane, Task& task, int batch_size);
   // Runs tasks in one round trip to the device: `execute` is a function of batched_ops.h.

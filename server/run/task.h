@@ -54,8 +54,9 @@ class WorkSource {
  public:
   virtual ~WorkSource() = default;
   /// Waits for work that `device`, 0 to 63, may do. The caller owns the tasks and runs them on one lane. Empty: there
-  /// will be no more work.
-  virtual std::vector<std::unique_ptr<Task>> NextBatch(int device) = 0;
+  /// will be no more work. Of several that wait, spares go first, because they may end afterwards, and then the one
+  /// that came last.
+  virtual std::vector<std::unique_ptr<Task>> NextBatch(int device, bool is_spare) = 0;
 };
 
 }  // namespace corank

@@ -37,9 +37,13 @@ class Scheduler::Batch final : public BatchReport {
 struct Scheduler::Taker {
   Scheduler* queue;
   int device;
+  bool is_spare;
+  bool gathers = false;                            // has found work, and waits for more
   bool MayGoOn() ABSL_NO_THREAD_SAFETY_ANALYSIS {  // called with the lock
-    // Who came last goes first: its streams still have their memory, and those of the others can give theirs back.
-    if (queue->waiting_takers_[static_cast<size_t>(device)].back() != this) return false;
+    // The last one goes first: its streams still have their memory, and those of the others can give theirs back.
+    const auto& takers = queue->waiting_takers_[static_cast<size_t>(device)];
+    const auto goes_first = [](const Taker* taker) { return !taker->gathers; };
+    if (*std::find_if(takers.rbegin(), takers.rend(), goes_first) != this) return false;
     FairLine* line = nullptr;
     return queue->Next(device, &line) || queue->IsOver(device);
   }
@@ -119,22 +123,26 @@ int64_t Scheduler::MostForOne(const Task& first) const {
   return std::min<int64_t>(options_.batch_requests, (requests_ + others) / (others + 1));
 }
 
-std::vector<std::unique_ptr<Task>> Scheduler::NextBatch(int device) {
+std::vector<std::unique_ptr<Task>> Scheduler::NextBatch(int device, bool is_spare) {
   std::vector<std::unique_ptr<Task>> taken;
   auto batch = std::make_shared<Batch>(this, device);  // ends without the lock
   absl::MutexLock lock(&mutex_);
   FairLine* line = nullptr;
   FairLine::Place place;
-  Taker taker{this, device};
+  Taker taker{this, device, is_spare};
   std::vector<const Taker*>& waiting = waiting_takers_[static_cast<size_t>(device)];
+  const auto stays = [](const Taker* other) { return !other->is_spare; };
+  // Spares are the last ones, so that they go first, and end.
+  waiting.insert(is_spare ? waiting.end() : std::find_if(waiting.rbegin(), waiting.rend(), stays).base(), &taker);
   do {
-    waiting.push_back(&taker);
+    taker.gathers = false;
     mutex_.Await(absl::Condition(&taker, &Taker::MayGoOn));
     place = Next(device, &line);
-    waiting.pop_back();
+    taker.gathers = true;
     if (!place) break;
   } while (!Gather(*place) || (place->is_heavy() && !memory_->Take(place->plan.DevicesFrom(device), place->device_bytes,
                                                                    place->host_bytes)));
+  waiting.erase(std::find(waiting.begin(), waiting.end(), &taker));
   if (!place) return taken;
   batch->devices = place->plan.DevicesFrom(device);
   batch->op = place->plan.operation->op();

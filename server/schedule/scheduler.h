@@ -116,7 +116,7 @@ class Scheduler final : public WorkSource {
 
   /// The next task that `device` may run, with directly following small ones of the same operator if it is small. Waits
   /// for a second task only as long as the options allow, and leaves work for other waiting takers.
-  std::vector<std::unique_ptr<Task>> NextBatch(int device) override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<std::unique_ptr<Task>> NextBatch(int device, bool is_spare) override ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// The devices with no work of this queue; none while requests wait.
   uint64_t IdleDevices() const ABSL_LOCKS_EXCLUDED(mutex_);
@@ -211,7 +211,7 @@ class Scheduler final : public WorkSource {
   int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t small_requests_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t small_request_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  PerDevice<std::vector<const Taker*>> waiting_takers_ ABSL_GUARDED_BY(mutex_);  // the last one goes first
+  PerDevice<std::vector<const Taker*>> waiting_takers_ ABSL_GUARDED_BY(mutex_);  // spares after the others
   uint64_t direct_devices_ ABSL_GUARDED_BY(mutex_) = 0;                          // devices that run a request directly
   PerDevice<int> small_batches_ ABSL_GUARDED_BY(mutex_){};                       // held by takers
   PerDevice<int> batch_counts_ ABSL_GUARDED_BY(mutex_){};                        // of all sizes

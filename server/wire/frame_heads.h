@@ -13,8 +13,8 @@
 
 namespace corank::wire {
 
-/// Follows the frames that a client sends (RFC 9113, 3.4 and 4.1), in whatever pieces their bytes come. For what a
-/// server must know of frames that nghttp2 drops without a word. Not thread-safe.
+/// Follows the frames that a client sends (RFC 9113, 3.4 and 4.1), in whatever pieces their bytes come. The server
+/// needs it for frames that nghttp2 drops without a word. Not thread-safe.
 class FrameHeads {
  public:
   /// Takes the next bytes of the connection, all of them or up to the last byte of the head of a DATA frame, and

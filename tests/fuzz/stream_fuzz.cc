@@ -282,7 +282,7 @@ class Run {
   bool RunLane() {
     Pump();
     if (queue_.waiting_requests() == 0) return false;
-    std::vector<std::unique_ptr<Task>> tasks = queue_.NextBatch(0);
+    std::vector<std::unique_ptr<Task>> tasks = queue_.NextBatch(0, /*is_spare=*/false);
     FUZZ_CHECK(tasks.size() == 1, "a task waits, and none is taken");
     task_ = tasks[0].get();
     Outcome outcome;

@@ -58,7 +58,7 @@ class ShareTest : public ::testing::Test {
     return task;
   }
   static std::unique_ptr<Task> TakeOne(Scheduler& queue, int device = 0) {
-    auto taken = queue.NextBatch(device);
+    auto taken = queue.NextBatch(device, /*is_spare=*/false);
     return taken.empty() ? nullptr : std::move(taken.front());
   }
   // The cost that each tenant gets in the next `tasks`.
@@ -405,21 +405,21 @@ TEST_F(ShareTest, ABatchIsWaitedForOnlyWithADelayAndUntilItIsFull) {
   };
   Scheduler prompt(options(absl::ZeroDuration()), &Clock::Steady(), &metrics_);
   ASSERT_TRUE(prompt.Submit(Of("a")).ok());
-  EXPECT_EQ(prompt.NextBatch(0).size(), 1U);
+  EXPECT_EQ(prompt.NextBatch(0, /*is_spare=*/false).size(), 1U);
   Scheduler queue(options(absl::Hours(1)), &Clock::Steady(), &metrics_);
   ASSERT_TRUE(queue.Submit(Of("a")).ok());
   size_t taken = 0;
-  std::thread taker([&] { taken = queue.NextBatch(0).size(); });
+  std::thread taker([&] { taken = queue.NextBatch(0, /*is_spare=*/false).size(); });
   ASSERT_TRUE(queue.Submit(Of("a")).ok());
   ASSERT_TRUE(queue.Submit(Of("b")).ok());
   taker.join();
   EXPECT_EQ(taken, 3U);
   ASSERT_TRUE(queue.Submit(Of("a", 600)).ok());
   ASSERT_TRUE(queue.Submit(Of("a", 600)).ok());
-  EXPECT_EQ(queue.NextBatch(0).size(), 1U) << "full by bytes";
+  EXPECT_EQ(queue.NextBatch(0, /*is_spare=*/false).size(), 1U) << "full by bytes";
   Scheduler patient(options(absl::Milliseconds(1)), &Clock::Steady(), &metrics_);
   ASSERT_TRUE(patient.Submit(Of("a", 600)).ok());
-  EXPECT_EQ(patient.NextBatch(0).size(), 1U);
+  EXPECT_EQ(patient.NextBatch(0, /*is_spare=*/false).size(), 1U);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ class AdmitTest : public ::testing::Test {
   }
   // Takes one task, which must be alone.
   std::unique_ptr<Task> TakeOne() {
-    auto taken = queue_.NextBatch(0);
+    auto taken = queue_.NextBatch(0, /*is_spare=*/false);
     return taken.empty() ? nullptr : std::move(taken.front());
   }
 
@@ -162,7 +162,7 @@ TEST_F(AdmitTest, SmallTasksWaitForOneOfTheTakersThatMayHaveThem) {
   options.small_takers = 1;
   options.direct_bytes = 0;
   Scheduler queue(options, &clock_, &metrics_);
-  const auto take = [&queue] { return queue.NextBatch(0); };
+  const auto take = [&queue] { return queue.NextBatch(0, /*is_spare=*/false); };
   ASSERT_TRUE(queue.Submit(requests_[0].MakeTask(10)).ok());
   auto first = take();
   ASSERT_TRUE(queue.Submit(requests_[1].MakeTask(10)).ok());
@@ -287,33 +287,64 @@ bool Sleeps(pid_t thread) {
   return stat.find(") S ") != std::string::npos;
 }
 
-TEST_F(AdmitTest, TheTakerThatCameLastTakesFirst) {
-  constexpr int kTakers = 4, kTasks = 6;
-  std::array<std::atomic<pid_t>, kTakers> asks{};  // its thread; 0: has a task
+// Which of the takers takes each of a few tasks, if they came in the order of their numbers.
+std::vector<int> TakersOfTasks(Scheduler& queue, std::array<RecordedRequest, 8>& requests,
+                               const std::vector<bool>& is_spare) {
+  constexpr int kTasks = 6;
+  std::vector<std::atomic<pid_t>> asks(is_spare.size());  // its thread; 0: has a task
   std::atomic<int> tasks{0};
   std::vector<int> takers_of_tasks;
-  const auto await_asleep = [&](int taker) {
+  const auto await_asleep = [&](size_t taker) {
     while (asks[taker] == 0 || !Sleeps(asks[taker])) std::this_thread::yield();
   };
   std::vector<std::thread> takers;
-  for (int i = 0; i < kTakers; ++i) {
+  for (size_t i = 0; i < is_spare.size(); ++i) {
     takers.emplace_back([&, i] {
-      for (asks[i] = gettid(); const std::unique_ptr<Task> task = TakeOne(); asks[i] = gettid()) {
+      for (asks[i] = gettid(); !queue.NextBatch(0, is_spare[i]).empty(); asks[i] = gettid()) {
         asks[i] = 0;
-        takers_of_tasks.push_back(i);
+        takers_of_tasks.push_back(static_cast<int>(i));
         ++tasks;
       }
     });
     await_asleep(i);
   }
   for (int i = 0; i < kTasks; ++i) {
-    ASSERT_TRUE(queue_.Submit(requests_[i].MakeTask()).ok());
+    EXPECT_TRUE(queue.Submit(requests[static_cast<size_t>(i)].MakeTask()).ok());
     while (tasks <= i) std::this_thread::yield();
-    for (int taker = 0; taker < kTakers; ++taker) await_asleep(taker);
+    for (size_t taker = 0; taker < is_spare.size(); ++taker) await_asleep(taker);
   }
-  queue_.Close(absl::UnavailableError("closed"));
+  queue.Close(absl::UnavailableError("closed"));
   for (std::thread& taker : takers) taker.join();
-  EXPECT_EQ(takers_of_tasks, std::vector<int>(kTasks, kTakers - 1));
+  return takers_of_tasks;
+}
+
+TEST_F(AdmitTest, TheTakerThatCameLastTakesFirst) {
+  EXPECT_EQ(TakersOfTasks(queue_, requests_, {false, false, false, false}), std::vector<int>(6, 3));
+}
+
+TEST_F(AdmitTest, SparesTakeBeforeAllOthers) {
+  EXPECT_EQ(TakersOfTasks(queue_, requests_, {false, true, false, false}), std::vector<int>(6, 1));
+}
+
+TEST_F(AdmitTest, ATakerThatGathersLeavesTheOthersTheirShare) {
+  Scheduler::Options options;
+  options.batch_requests = 4;
+  options.batch_delay = absl::Hours(1);
+  Scheduler queue(options, &Clock::Steady(), &metrics_);
+  std::array<std::atomic<pid_t>, 2> asks{};
+  std::array<size_t, 2> taken{};
+  std::vector<std::thread> takers;
+  for (size_t i = 0; i < taken.size(); ++i) {
+    takers.emplace_back([&, i] {
+      asks[i] = gettid();
+      taken[i] = queue.NextBatch(0, /*is_spare=*/false).size();
+    });
+    while (asks[i] == 0 || !Sleeps(asks[i])) std::this_thread::yield();
+  }
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(queue.Submit(requests_[static_cast<size_t>(i)].MakeTask()).ok());
+  queue.Close(absl::UnavailableError("closed"));  // ends the wait for more
+  for (std::thread& taker : takers) taker.join();
+  EXPECT_THAT(taken, ElementsAre(2, 2));
 }
 
 TEST_F(AdmitTest, CloseWakesTakers) {
@@ -334,7 +365,7 @@ TEST_F(AdmitTest, RetryDelayFollowsTheMeasuredRate) {
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.Submit(requests[i].MakeTask(10'000'000, TaskPriority::kHigh)).ok());
   for (int i = 0; i < 10; ++i) {
     clock_.Advance(seconds(1));
-    queue.NextBatch(0);
+    queue.NextBatch(0, /*is_spare=*/false);
     ASSERT_TRUE(queue.Submit(requests[10 + i].MakeTask(10'000'000, TaskPriority::kHigh)).ok());
   }
   const absl::Duration delay = RetryDelay(queue.Submit(requests[20].MakeTask(1, TaskPriority::kHigh)));
@@ -367,7 +398,7 @@ class BatchTest : public AdmitTest {
  protected:
   std::vector<const Completion*> Next() {
     std::vector<const Completion*> order;
-    for (const auto& task : batching_.NextBatch(0)) order.push_back(task->request.completion);
+    for (const auto& task : batching_.NextBatch(0, /*is_spare=*/false)) order.push_back(task->request.completion);
     return order;
   }
   static Scheduler::Options Batches() {
@@ -404,7 +435,7 @@ TEST_F(BatchTest, OperatorsAndPrioritiesAreNotMixed) {
 
 TEST_F(BatchTest, EndsWhenTheSourceEnds) {
   batching_.Close(absl::UnavailableError("closed"));
-  EXPECT_TRUE(batching_.NextBatch(0).empty());
+  EXPECT_TRUE(batching_.NextBatch(0, /*is_spare=*/false).empty());
 }
 
 }  // namespace

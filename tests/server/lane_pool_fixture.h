@@ -32,7 +32,7 @@ class GivenWork final : public WorkSource {
     batches_.emplace_back();
     batches_.back().push_back(std::move(task));
   }
-  std::vector<std::unique_ptr<Task>> NextBatch(int) override {
+  std::vector<std::unique_ptr<Task>> NextBatch(int, bool) override {
     absl::MutexLock lock(&mutex_);
     const auto knows = [this] { return !open_ || !batches_.empty(); };
     mutex_.Await(absl::Condition(&knows));

@@ -107,7 +107,7 @@ TEST_F(RefusedByTheQueue, ForADeadlineThatCannotBeKept) {
   Open({});
   for (int i = 0; i < 10; ++i) {  // ten seconds each
     ASSERT_TRUE(Admit(1000));
-    auto taken = queue_->NextBatch(0);
+    auto taken = queue_->NextBatch(0, /*is_spare=*/false);
     clock_.Advance(std::chrono::seconds(10));
     taken.front()->batch->CountServed();
   }

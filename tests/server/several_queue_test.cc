@@ -64,7 +64,7 @@ class SeveralQueueTest : public ::testing::Test {
     return task;
   }
   std::unique_ptr<Task> Take(int device) {
-    auto tasks = queue_.NextBatch(device);
+    auto tasks = queue_.NextBatch(device, /*is_spare=*/false);
     return tasks.empty() ? nullptr : std::move(tasks.front());
   }
 
@@ -187,7 +187,7 @@ TEST_F(SeveralQueueTest, EachDeviceHasItsOwnTakersOfSmallTasks) {
   options.direct_bytes = 0;
   options.small_takers = 1;
   Scheduler queue(options, &clock_, &metrics_, &memory_, &devices_);
-  const auto take = [&queue](int device) { return queue.NextBatch(device); };
+  const auto take = [&queue](int device) { return queue.NextBatch(device, /*is_spare=*/false); };
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(queue.Submit(Anywhere()).ok());
   const auto first = take(0), second = take(1);  // with a shared budget they would wait for each other
   EXPECT_EQ(first.size(), 1U);

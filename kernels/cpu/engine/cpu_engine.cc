@@ -37,9 +37,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using CpuArena = Arena<cpu::HostMemory>;
 
-// Memory that streams and blocks keep together between requests, and that one stream does. A dozen lanes each keep the
-// memory of their largest request. Together they must not fill a small container. Two lanes may share all of it: fresh
-// pages can take as much of a large request's time as its work.
+// Memory that streams and blocks keep together between requests, and that one stream does. Together they must not fill
+// a small container. One or two streams do most of the work and may keep it all: fresh pages can take as much of a
+// large request's time as its work.
 constexpr int64_t kKeptShare = 16;
 constexpr int64_t kStreamShare = 32;
 
