@@ -44,7 +44,7 @@ int64_t ShardedMove::device_bytes(const Engine& engine) const {
   if (checks_overlap()) {
     MoveArgs check = CheckArgs();
     const int64_t any = 0;
-    check.source_offsets = check.destination_offsets = &any;
+    check.destination_offsets = &any;
     bytes += 2 * spec().counts.size_bytes() + engine.WorkspaceBytes(check);
   }
   MoveArgs tile = CheckArgs();
@@ -91,7 +91,6 @@ absl::Status ShardedMove::Check(EngineStream& stream, OperatorReport* report) co
   };
   CORANK_ASSIGN_OR_RETURN(args.counts, take(spec().counts));
   CORANK_ASSIGN_OR_RETURN(args.destination_offsets, take(*spec().destination_offsets));
-  args.source_offsets = args.destination_offsets;  // nothing is moved
   CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
   CORANK_RETURN_IF_ERROR(stream.Move(args, report));
   return stream.EndKernels();
