@@ -1,7 +1,6 @@
 #include "server/run/rows_in_turn.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "server/base/status_macros.h"
 #include "server/run/device_ops/sharded_intervals.h"
@@ -105,12 +104,6 @@ Operand Slice(const Operand& operand, int64_t first, int64_t count) {
   slice.bytes = static_cast<const char*>(operand.bytes) + first * operand.element_bytes;
   slice.count = count;
   return slice;
-}
-
-int64_t NumberAt(const Operand& numbers, int64_t index) {
-  int64_t number;
-  std::memcpy(&number, static_cast<const char*>(numbers.bytes) + index * kNumberBytes, sizeof(number));
-  return number;
 }
 
 absl::StatusOr<const void*> TakeSlice(EngineStream& stream, const Operand& operand, int64_t first, int64_t count) {

@@ -3,6 +3,7 @@
 #define CORANK_SERVER_RUN_ROWS_IN_TURN_H_
 
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -105,7 +106,11 @@ class IntervalOperation : public RowsInTurn {
 /// Elements [first, first + count) of an array, at the alignment of an element.
 Operand Slice(const Operand& operand, int64_t first, int64_t count);
 /// Element `index` of an array of INT64 in host memory, at any alignment.
-int64_t NumberAt(const Operand& numbers, int64_t index);
+inline int64_t NumberAt(const Operand& numbers, int64_t index) {
+  int64_t number;
+  std::memcpy(&number, static_cast<const char*>(numbers.bytes) + index * int64_t{sizeof(number)}, sizeof(number));
+  return number;
+}
 /// Makes them readable by kernels of the stream's device. Copies them unless they lie on one device.
 absl::StatusOr<const void*> TakeSlice(EngineStream& stream, const Operand& operand, int64_t first, int64_t count);
 /// Whether TakeSlice copies for every device.

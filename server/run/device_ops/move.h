@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/engine/part_moves.h"
 #include "server/model/operand.h"
 #include "server/run/engine_stream_ring.h"
 #include "server/run/row_sink.h"
@@ -93,6 +94,7 @@ class ShardedMove final : public Operation {
     EngineStreamRing inputs, turns;  // of streams: for the parts of arrays; for intervals
     int64_t begin = 0, count = 0;    // of the destination
     char* d_destination = nullptr;
+    EngineStream* tile_stream = nullptr;  // that moves the intervals of this turn
 
     Part(Lane& lane, int device);
   };
@@ -105,10 +107,11 @@ class ShardedMove final : public Operation {
 
   absl::Status TakeParts(std::vector<std::unique_ptr<Part>>& parts, Operand& source);
   absl::Status Check(EngineStream& stream, OperatorReport* report) const;
-  // Moves what `intervals` intervals from `first` on bring to a part. The first element of the source that a scatter
-  // takes is `from`.
-  absl::Status MoveTile(const Operand& source, int64_t first, int64_t intervals, int64_t from, Part& part,
-                        OperatorReport* report) const;
+  // Moves all intervals, some at a time, from the parts of the source to those of the destination.
+  absl::Status MoveAll(Lane& lane, const Operand& source, const std::vector<std::unique_ptr<Part>>& parts,
+                       OperatorReport* report) const;
+  // Enqueues what moves to a part.
+  absl::Status Enqueue(PartMoves& moves, const Part& part, OperatorReport* report) const;
   absl::Status Return(const RowResult& result, Part& part) const;
 
   const std::unique_ptr<MoveOperation> whole_;

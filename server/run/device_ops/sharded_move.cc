@@ -96,28 +96,45 @@ absl::Status ShardedMove::Check(EngineStream& stream, OperatorReport* report) co
   return stream.EndKernels();
 }
 
-absl::Status ShardedMove::MoveTile(const Operand& source, int64_t first, int64_t intervals, int64_t from, Part& part,
-                                   OperatorReport* report) const {
-  if (part.count == 0) return absl::OkStatus();
-  CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, part.turns.Next());
-  PartMoves moves(*stream, PartsOf(source));
-  CORANK_RETURN_IF_ERROR(moves.Begin(intervals));
-  for (int64_t i = first; i < first + intervals; ++i) {
-    const int64_t count = NumberAt(spec().counts, i);
-    if (spec().source_offsets) from = NumberAt(*spec().source_offsets, i);
-    const int64_t to = NumberAt(*spec().destination_offsets, i);
-    const int64_t begin = std::max(to, part.begin), end = std::min(to + count, part.begin + part.count);
-    if (begin < end) moves.Add(from + begin - to, begin - part.begin, end - begin);
-    from += count;
+absl::Status ShardedMove::MoveAll(Lane& lane, const Operand& source, const std::vector<std::unique_ptr<Part>>& parts,
+                                  OperatorReport* report) const {
+  const int64_t longest = std::max<int64_t>(1, parts.front()->count);
+  int64_t from = 0;
+  for (int64_t i = 0; i < spec().counts.count;) {
+    CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+    const int64_t end = std::min(i + TileIntervals(), spec().counts.count);
+    std::vector<PartMoves> moves;
+    for (const std::unique_ptr<Part>& part : parts) {
+      CORANK_ASSIGN_OR_RETURN(part->tile_stream, part->turns.Next());
+      CORANK_RETURN_IF_ERROR(moves.emplace_back(*part->tile_stream, PartsOf(source)).Begin(end - i));
+    }
+    for (; i < end; ++i) {
+      int64_t left = NumberAt(spec().counts, i), to = NumberAt(*spec().destination_offsets, i);
+      if (spec().source_offsets) from = NumberAt(*spec().source_offsets, i);
+      for (auto at = static_cast<size_t>(to / longest); left > 0; ++at) {
+        const Part& part = *parts[at];
+        const int64_t count = std::min(left, part.begin + part.count - to);
+        if (count <= 0) continue;  // later parts may be shorter
+        moves[at].Add(from, to - part.begin, count);
+        from += count;
+        to += count;
+        left -= count;
+      }
+    }
+    for (size_t at = 0; at < parts.size(); ++at) CORANK_RETURN_IF_ERROR(Enqueue(moves[at], *parts[at], report));
   }
+  return absl::OkStatus();
+}
+
+absl::Status ShardedMove::Enqueue(PartMoves& moves, const Part& part, OperatorReport* report) const {
   CORANK_RETURN_IF_ERROR(moves.Copy());
-  CORANK_RETURN_IF_ERROR(stream->EndCopyIn());
+  CORANK_RETURN_IF_ERROR(part.tile_stream->EndCopyIn());
   MoveArgs args;
   args.element_bytes = spec().source.element_bytes;
   args.destination = part.d_destination;
   args.destination_count = part.count;
   CORANK_RETURN_IF_ERROR(moves.Run(args, report));
-  return stream->EndKernels();
+  return part.tile_stream->EndKernels();
 }
 
 absl::Status ShardedMove::Return(const RowResult& result, Part& part) const {
@@ -145,15 +162,7 @@ absl::Status ShardedMove::Execute(Lane& lane, Outcome& outcome) {
   }
   for (const std::unique_ptr<Part>& part : parts) CORANK_RETURN_IF_ERROR(part->inputs.FinishAll());
   lane.set_next_stage(Stage::kKernel);
-  int64_t from = 0;
-  for (int64_t first = 0; first < spec().counts.count; first += TileIntervals()) {
-    CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-    const int64_t intervals = std::min(TileIntervals(), spec().counts.count - first);
-    for (const std::unique_ptr<Part>& part : parts) {
-      CORANK_RETURN_IF_ERROR(MoveTile(source, first, intervals, from, *part, &moved));
-    }
-    for (int64_t i = first; i < first + intervals; ++i) from += NumberAt(spec().counts, i);
-  }
+  CORANK_RETURN_IF_ERROR(MoveAll(lane, source, parts, &moved));
   for (const std::unique_ptr<Part>& part : parts) CORANK_RETURN_IF_ERROR(part->turns.FinishAll());
   lane.set_next_stage(Stage::kCopyOut);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
