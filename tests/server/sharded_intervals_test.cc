@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
 #include "server/plan/planner.h"
+#include "server/run/device_ops/move.h"
 #include "server/run/rows_in_turn.h"
 #include "tests/server/sharded_kept_fixture.h"
 #include "tests/support/oracles.h"
@@ -339,37 +341,71 @@ TEST_F(ShardedIntervalsTest, FailWithADeviceThatIsLostAndTheOthersServeOn) {
   EXPECT_FALSE(running_->server().device_lost());
 }
 
-// By rates of H200s: a bus of 53 GB/s each way. One device copies in, works at 1 TB/s and copies out in turn. Several
-// overlap these. Meanwhile the host reads the counts twice, at 0.65 ns each, and enqueues a tile in 50 us; the first
-// tile and the streams of the devices take 0.3 ms. `in` and `out`: bytes of a row; `counts`: of a row.
-double Milliseconds(int64_t rows, double in, double out, double counts, int devices) {
-  const auto count = static_cast<double>(rows);
-  const double copied = count * (in + out) / 53e6, worked = count * (in + out) / 1e9;
-  if (devices == 1) return copied + worked;
-  const double bus = count * std::max(in, out) / 53e6 / devices, tiles = count * out / (16 << 20);
-  return std::max(bus, count * counts * 1.3e-6 + tiles * 0.05) + 0.3;
+// Bytes that go in and come out.
+struct Traffic {
+  double in, out, intervals;
+  double bytes() const { return in + out; }
+};
+
+// Milliseconds by rates of H200s: a bus of 53 GB/s each way, kernels of 1 TB/s. The host reads a count in 0.65 ns and
+// enqueues a tile in 50 us; the first tile and the streams of several devices take 0.3 ms.
+constexpr double kBus = 53e6, kRead = 0.65e-6, kStart = 0.3;
+double TilesOf(const Traffic& traffic) { return traffic.out / (16 << 20) * 0.05; }
+
+// Copies in, works and copies out in turn.
+double OnOne(const Traffic& traffic) { return traffic.bytes() / kBus + traffic.bytes() / 1e9; }
+
+// The last part begins when the host has read the counts of all before. Then the host reads counts, cuts intervals and
+// enqueues tiles while bytes go in and out.
+double Expanded(const Traffic& traffic, int devices, double cut) {
+  const double read = traffic.intervals * kRead, bus = std::max(traffic.in, traffic.out) / kBus / devices;
+  return read * (devices - 1) / devices + std::max(bus, read + cut + TilesOf(traffic)) + kStart;
+}
+double Expanded(const Traffic& traffic, int devices) { return Expanded(traffic, devices, /*cut=*/0); }
+
+// The source goes in before.
+double Gathered(const Traffic& traffic, int devices) {
+  const double cut = traffic.intervals * (5 + 4 * std::log2(devices)) * 1e-6;
+  return traffic.in / kBus / devices + Expanded({0, traffic.out, traffic.intervals}, devices, cut);
+}
+
+// The source goes in, the host cuts the intervals, the elements move over the links at 134 GB/s, and all come out.
+double Moved(const Traffic& traffic, int devices) {
+  const double cut = traffic.intervals * (11 + 6 * std::log2(devices)) * 1e-6;
+  return traffic.bytes() / kBus / devices + cut + traffic.out / 134e6 / devices + kStart;
+}
+
+// `of_input`: the fraction of the bytes that goes in. `interval_bytes`: of arrays and results, for each interval.
+void ExpectToPay(double of_input, double interval_bytes, int64_t cost, double (*on_several)(const Traffic&, int)) {
+  const std::vector<uint64_t> links(8, 0xFF);
+  for (int most = 2; most <= 8; ++most) {
+    PlannerOptions options;
+    options.most_shards = most;
+    for (int64_t bytes = int64_t{1} << 20; bytes < int64_t{1} << 38; bytes += bytes / 2) {
+      const uint64_t shards = ChooseShards(bytes, {/*arrays=*/2, cost}, 0xFF, links, options);
+      EXPECT_EQ(shards != 0, bytes >= (cost << 26));
+      if (shards == 0) continue;
+      const auto all = static_cast<double>(bytes);
+      const Traffic traffic{all * of_input, all * (1 - of_input), all / interval_bytes};
+      EXPECT_LT(on_several(traffic, DeviceSet::Count(shards)), OnOne(traffic))
+          << bytes << " bytes, " << interval_bytes << " for each interval, " << of_input << " of them inputs, on "
+          << DeviceSet::Count(shards);
+    }
+  }
 }
 
 TEST(SharingIntervals, PaysWhereItIsChosen) {
-  const std::vector<uint64_t> links(8, 0xFF);
   for (const double counts : {1.0, 0.25, 0.03, 0.001}) {  // for each row
     for (const double element_bytes : {1.0, 4.0, 100.0}) {
-      const double in = counts * (8 + element_bytes);
-      if ((in + element_bytes) / counts < IntervalOperation::kLeastSharedBytes) continue;
-      for (int most = 2; most <= 8; ++most) {
-        PlannerOptions options;
-        options.most_shards = most;
-        for (int log2_bytes = 20; log2_bytes < 38; ++log2_bytes) {
-          const int64_t bytes = int64_t{1} << log2_bytes;
-          const uint64_t shards = ChooseShards(bytes, {/*arrays=*/2}, 0xFF, links, options);
-          EXPECT_EQ(shards != 0, log2_bytes >= 26);
-          if (shards == 0) continue;
-          const auto rows = static_cast<int64_t>(static_cast<double>(bytes) / (in + element_bytes));
-          EXPECT_LT(Milliseconds(rows, in, element_bytes, counts, DeviceSet::Count(shards)),
-                    Milliseconds(rows, in, element_bytes, counts, 1))
-              << "2^" << log2_bytes << " bytes, " << counts << " counts a row of " << element_bytes << " bytes";
-        }
-      }
+      const double in = counts * (8 + element_bytes), bytes = in + element_bytes;
+      if (bytes / counts < IntervalOperation::kLeastSharedBytes) continue;
+      ExpectToPay(in / bytes, bytes / counts, /*cost=*/1, Expanded);
+    }
+  }
+  for (const double of_input : {0.05, 0.5, 0.95}) {
+    for (const int times : {1, 3, 100}) {
+      ExpectToPay(of_input, times * MoveOperation::kLeastGatheredBytes, /*cost=*/1, Gathered);
+      ExpectToPay(of_input, times * MoveOperation::kLeastMovedBytes, ShardedMove::kCost, Moved);
     }
   }
 }

@@ -11,13 +11,6 @@
 #include "server/run/sharded_operation.h"
 
 namespace corank {
-namespace {
-
-// Several devices take less time than one from about this many bytes for each interval on: the host cuts one in about 5
-// ns, in which a bus brings 265 bytes.
-constexpr int64_t kLeastIntervalBytes = 512;
-
-}  // namespace
 
 MoveOperation::MoveOperation(Spec spec) : IntervalOperation(spec.counts), spec_(std::move(spec)) {
   args_.element_bytes = spec_.source.element_bytes;
@@ -73,8 +66,9 @@ bool MoveOperation::InTurn() const {
 Sharing MoveOperation::sharing() const {
   const bool is_gather = spec_.op == Operator::kGatherIntervals;
   if (!(is_gather ? ShardedIntervals::Takes(*this) : ShardedMove::Takes(*this))) return {};
-  if (!AnySharded(*this) && work_bytes() < kLeastIntervalBytes * spec_.counts.count) return {};
-  return {static_cast<int64_t>(input_count())};
+  const int64_t least_bytes = is_gather ? kLeastGatheredBytes : kLeastMovedBytes;
+  if (!AnySharded(*this) && work_bytes() < least_bytes * spec_.counts.count) return {};
+  return {static_cast<int64_t>(input_count()), is_gather ? 1 : ShardedMove::kCost};
 }
 
 std::unique_ptr<Operation> MoveOperation::Sharded(uint64_t devices) const {

@@ -13,7 +13,8 @@ namespace corank {
 
 /// Each device makes an equal part of the rows, in tiles: the intervals of one come while another is made and a third
 /// leaves over the device's own bus. The counts, in host memory, tell where a tile begins, so no device waits for
-/// another. Of an input of which any row may read any element, each device first takes an equal part, and all read it.
+/// another; the host first adds them up to find where the parts begin. Of an input of which any row may read any
+/// element, each device first takes an equal part, and all read it.
 class ShardedIntervals final : public Operation {
  public:
   /// Whether several devices can do the work: its arrays and results are sharded or in host memory. If none is sharded,
