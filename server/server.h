@@ -135,6 +135,8 @@ class Server {
   const std::string& engine_reason() const { return devices_.reason(); }
   const ServerDevices& devices() const { return devices_; }
   int64_t active_calls() const { return active_calls_.count(); }
+  /// Devices on which no request works or waits.
+  uint64_t idle_devices() const { return queue_.IdleDevices() & long_queue_.IdleDevices(); }
   int64_t waiting_requests() const { return queue_.waiting_requests() + long_queue_.waiting_requests(); }
   const Metrics& metrics() const { return metrics_; }
   const HealthBoard& health() const { return health_; }

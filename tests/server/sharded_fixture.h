@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/memory/device_set.h"
 #include "tests/server/messages.h"
 #include "tests/server/running_server.h"
 #include "tests/server/several_devices.h"
@@ -44,6 +45,11 @@ class ShardedTest : public ::testing::Test {
     running_ = std::make_unique<RunningServer>(options, std::move(engines));
   }
   DeviceSwitch& device(int i) { return *devices_[static_cast<size_t>(i)]; }
+  /// Waits until every device is idle, which may be a moment after an answer. Then requests that may share take all.
+  void AwaitIdle() {
+    EXPECT_TRUE(Eventually(
+        [this] { return DeviceSet::Count(running_->server().idle_devices()) == static_cast<int>(devices_.size()); }));
+  }
   /// Requests of an operator that several devices have shared.
   double Shared(const std::string& op) const {
     return MetricOf(running_->server(), "corank_sharded_requests_total", op);

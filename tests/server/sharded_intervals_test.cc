@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -172,6 +173,7 @@ TEST_P(IntervalsOn, AreGatheredFromAllParts) {
   EXPECT_TRUE(Fetched("rows") == std::vector<int32_t>(5000, source[7]));
   request.clear_destination();
   *request.mutable_source() = Int32s(source);
+  AwaitIdle();
   EXPECT_EQ(Gathered(request).devices(), 1);
   EXPECT_GE(Shared("gather_intervals"), 4);
 }
@@ -246,21 +248,37 @@ TEST_F(ShardedIntervalsTest, TakeOneDeviceWhereOthersCannotHelp) {
   Start();
   SharedObject object(1 << 20);
   ASSERT_TRUE(memory_->Register(object).ok());
-  EXPECT_EQ(Expand(RequestOf(Keys(10), Counts(10))).devices(), 1) << "too small";
-  EXPECT_EQ(Expand(RequestOf(Keys(5000), std::vector<int64_t>(5000, 0))).devices(), 1) << "of no rows";
-  EXPECT_EQ(Expand(RequestOf(Keys(5000), std::vector<int64_t>(5000, 9))).devices(), 1) << "short intervals";
+  const auto devices_of = [this](const v1::ExpandIntervalsRequest& request) {
+    AwaitIdle();
+    return Expand(request).devices();
+  };
+  EXPECT_EQ(devices_of(RequestOf(Keys(10), Counts(10))), 1) << "too small";
+  EXPECT_EQ(devices_of(RequestOf(Keys(5000), std::vector<int64_t>(5000, 0))), 1) << "of no rows";
+  EXPECT_EQ(devices_of(RequestOf(Keys(5000), std::vector<int64_t>(5000, 9))), 1) << "short intervals";
   v1::ExpandIntervalsRequest request = RequestOf({}, Counts(5000));
   const std::vector<int32_t> values = Keys(5000), expected = Repeated(values, Counts(5000));
   std::copy(values.begin(), values.end(), object.As<int32_t>());
   *request.mutable_values() = InRegion(v1::ELEMENT_TYPE_INT32, 5000, 0);
   *request.mutable_destination() = ToRegion(4 * 1000);
-  const Answer<v1::ExpandIntervalsResponse> answer = Expand(request);
-  EXPECT_EQ(answer.devices(), 1) << "its result lies where the values are";
+  EXPECT_EQ(devices_of(request), 1) << "its result lies where the values are";
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), object.As<int32_t>(4 * 1000)));
   ASSERT_TRUE(Store("whole", values, /*sharded=*/false).ok());
   *request.mutable_values() = Kept("whole");
-  EXPECT_EQ(Expand(request).devices(), 1) << "its values are on one";
+  EXPECT_EQ(devices_of(request), 1) << "its values are on one";
   EXPECT_EQ(Shared("expand_intervals"), 0);
+  v1::ScatterIntervalsRequest scatter;
+  *scatter.mutable_source() = Int32s(values);
+  *scatter.mutable_destination_offsets() = Int64s({0, 2500});
+  *scatter.mutable_counts() = Int64s({2500, 2500});
+  scatter.set_destination_count(5000);
+  AwaitIdle();
+  EXPECT_EQ(Scattered(scatter).devices(), 3);
+  AwaitIdle();
+  std::vector<int64_t> offsets(5000);
+  std::iota(offsets.begin(), offsets.end(), 0);
+  *scatter.mutable_destination_offsets() = Int64s(offsets);
+  *scatter.mutable_counts() = Int64s(std::vector<int64_t>(5000, 1));
+  EXPECT_EQ(Scattered(scatter).devices(), 1) << "short intervals";
   *request.mutable_destination() = KeptAs("rows", /*sharded=*/true);
   ExpectRefused(Expand(request).status, "destination.stored.sharded");
 }
