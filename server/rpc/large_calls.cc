@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<LargeCalls::Turn>> LargeCalls::Ask(const std::str
       if (is_full) {
         refusal =
             RetryLater(v1::ERROR_REASON_QUEUE_FULL, "too many calls with large messages wait to send them", retry);
-      } else if (deadline != kForever && deadline - now < time) {
+      } else if (deadline != kForever && (deadline - now) / 4 * 3 < time) {  // the rest for the way to the caller
         refusal = RetryLater(
             v1::ERROR_REASON_DEADLINE_UNREACHABLE,
             "the deadline would pass before the message, which has to wait for others, is answered; allow more "

@@ -64,8 +64,8 @@ class LargeCalls {
 
   /// A place in line for a call with a message of `bytes`. If `*begins` is true afterwards the turn has begun;
   /// otherwise `begin` is called once it does, on any thread, but not while the turn is being destroyed. The call ends
-  /// its turn by destroying it. With RetryInfo: too many wait (RESOURCE_EXHAUSTED), or the call cannot be answered
-  /// before its deadline (DEADLINE_EXCEEDED).
+  /// its turn by destroying it. With RetryInfo: too many wait (RESOURCE_EXHAUSTED), or the call would be answered only
+  /// in the last quarter of its time, or later (DEADLINE_EXCEEDED).
   absl::StatusOr<std::unique_ptr<Turn>> Ask(const std::string& caller, int64_t bytes, Instant deadline,
                                             std::function<void()> begin, bool* begins) ABSL_LOCKS_EXCLUDED(mutex_);
 
