@@ -797,8 +797,8 @@ type StoreArrayHeader struct {
 	//
 	// A sharded array can be fetched, listed and deleted. Unary Merge takes it as keys and values. So does unary Sort
 	// without segments and ranks, also in key columns if none has strings of variable length. Unary ExpandIntervals takes
-	// it as values, unary GatherIntervals as the source, and unary MoveIntervals and ScatterIntervals as the source and the
-	// destination. A Merge takes at most 32 parts of arrays: on N GPUs 32 / N arrays, those in other places included.
+	// it as values, unary GatherIntervals as the source, and unary MoveIntervals and ScatterIntervals as the source and
+	// the destination. A Merge takes at most 32 parts of arrays: on N GPUs 32 / N arrays, those in other places included.
 	// Every other use is INVALID_ARGUMENT: fetch the array, or store it without this option. Default: false.
 	Sharded       bool `protobuf:"varint,4,opt,name=sharded,proto3" json:"sharded,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -70,8 +70,8 @@ pub struct StoredPlace {
     pub temporary: bool,
     /// In a Destination: whether the server divides the result among its GPUs, as StoreArrayHeader.sharded says. Default:
     /// false. INVALID_ARGUMENT unless the request is a unary Merge, ExpandIntervals, MoveIntervals, GatherIntervals,
-    /// ScatterIntervals or LoadBalance, or a unary Sort without segments, ranks and strings of variable length, whose arrays
-    /// are sharded or lie in the message or in shared memory. The server ignores it in an input.
+    /// ScatterIntervals or LoadBalance, or a unary Sort without segments, ranks and strings of variable length, and its
+    /// arrays are sharded or lie in the message or in shared memory. The server ignores it in an input.
     #[prost(bool, tag = "3")]
     pub sharded: bool,
 }
@@ -3806,8 +3806,8 @@ pub struct StoreArrayHeader {
     ///
     /// A sharded array can be fetched, listed and deleted. Unary Merge takes it as keys and values. So does unary Sort
     /// without segments and ranks, also in key columns if none has strings of variable length. Unary ExpandIntervals takes
-    /// it as values, unary GatherIntervals as the source, and unary MoveIntervals and ScatterIntervals as the source and the
-    /// destination. A Merge takes at most 32 parts of arrays: on N GPUs 32 / N arrays, those in other places included.
+    /// it as values, unary GatherIntervals as the source, and unary MoveIntervals and ScatterIntervals as the source and
+    /// the destination. A Merge takes at most 32 parts of arrays: on N GPUs 32 / N arrays, those in other places included.
     /// Every other use is INVALID_ARGUMENT: fetch the array, or store it without this option. Default: false.
     #[prost(bool, tag = "4")]
     pub sharded: bool,

@@ -151,8 +151,8 @@ export interface StoredPlace {
   /**
    * In a Destination: whether the server divides the result among its GPUs, as StoreArrayHeader.sharded says. Default:
    * false. INVALID_ARGUMENT unless the request is a unary Merge, ExpandIntervals, MoveIntervals, GatherIntervals,
-   * ScatterIntervals or LoadBalance, or a unary Sort without segments, ranks and strings of variable length, whose arrays
-   * are sharded or lie in the message or in shared memory. The server ignores it in an input.
+   * ScatterIntervals or LoadBalance, or a unary Sort without segments, ranks and strings of variable length, and its
+   * arrays are sharded or lie in the message or in shared memory. The server ignores it in an input.
    */
   sharded: boolean;
 }
