@@ -187,6 +187,9 @@ impl Error {
                 "no answer from a corank server at {address} ({cause}); is corankd running there? Set CORANK_SERVER or \
                  give connect another address"
             );
+        } else if is_unsent(status) {
+            self.failure = Failure::NotSent;
+            self.message = format!("the connection to {address} broke before the call was sent ({cause})");
         } else {
             self.failure = Failure::Lost;
             self.message = format!("the connection to {address} broke before the answer came ({cause})");
@@ -200,6 +203,11 @@ fn causes(status: &Status) -> impl Iterator<Item = &(dyn error::Error + 'static)
 
 fn is_connect(status: &Status) -> bool {
     causes(status).any(|cause| cause.is::<ConnectError>())
+}
+
+/// Whether the call still waited for its connection when that broke.
+fn is_unsent(status: &Status) -> bool {
+    causes(status).any(|cause| cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled))
 }
 
 fn is_connection(status: &Status) -> bool {
@@ -228,3 +236,35 @@ impl fmt::Display for Error {
 }
 
 impl error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+
+    use super::*;
+
+    /// The failure of a call over a connection that broke before or after it took the call.
+    async fn failure_of_call(is_sent: bool) -> Error {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        let (mut calls, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(near)).await.unwrap();
+        let call = calls.send_request(hyper::Request::new(String::new()));
+        if is_sent {
+            let connection = tokio::spawn(connection);
+            tokio::task::yield_now().await;
+            drop(far);
+            let _ = connection.await;
+        } else {
+            drop(connection);
+        }
+        Error::from_status(&Status::from_error(Box::new(call.await.unwrap_err())), "a server")
+    }
+
+    #[tokio::test]
+    async fn a_call_that_its_connection_did_not_take_was_not_sent() {
+        let error = failure_of_call(false).await;
+        assert_eq!((error.code, error.failure), (Code::Unavailable, Failure::NotSent), "{error}");
+        let error = failure_of_call(true).await;
+        assert_eq!((error.code, error.failure), (Code::Unavailable, Failure::Lost), "{error}");
+    }
+}
