@@ -54,7 +54,7 @@ class RowCode {
   CORANK_HOST_DEVICE uint64_t Make(const RowOrder& order, int64_t row) const {
     return Make([&](int i) { return order.Word(row, first_byte_ + 8 * i); });
   }
-  /// The same for the row whose stream has the word word_at(i) at byte 8 i after those that all streams begin with.
+  /// The same from the words of the row's stream: word_at(i) is the i-th one behind the bytes that all streams share.
   template <typename WordAt>
   CORANK_HOST_DEVICE uint64_t Make(const WordAt& word_at) const {
     uint64_t code = 0;

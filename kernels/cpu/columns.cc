@@ -134,8 +134,8 @@ Findings MakeItems(const RowOrder& order, int64_t count, const Findings& guess, 
   return Survey(end_of_all, [&](int i) { return differing_of_all[i].load(); });
 }
 
-// The same by the findings of a sample, which are most often those of all rows. Returns how many of their first bytes
-// rows of equal code have in common: all, order.stream_bytes(), if they are equal.
+// Makes the items by what a sample of the rows shows, which most often holds for all rows. Returns how many of their
+// first bytes rows of equal code have in common: all, order.stream_bytes(), if they are equal.
 int64_t MakeItems(const RowOrder& order, int64_t count, Item128* items, Parallel& parallel) {
   Findings guess = SurveySample(order, count);
   for (;;) {

@@ -40,7 +40,7 @@ struct Scheduler::Taker {
   bool is_spare;
   bool gathers = false;                            // has found work, and waits for more
   bool MayGoOn() ABSL_NO_THREAD_SAFETY_ANALYSIS {  // called with the lock
-    // The last one goes first: its streams still have their memory, and those of the others can give theirs back.
+    // The taker that came last goes first: its streams still have their memory, and idle ones can free theirs.
     const auto& takers = queue->waiting_takers_[static_cast<size_t>(device)];
     const auto goes_first = [](const Taker* taker) { return !taker->gathers; };
     if (*std::find_if(takers.rbegin(), takers.rend(), goes_first) != this) return false;

@@ -76,7 +76,7 @@ class SharingDevicesTest : public ::testing::Test {
       bytes += part_bytes;
     }
   }
-  /// Copies an array to its parts, of which it then consists.
+  /// Copies an array to parts on the devices. Afterwards the array consists of them.
   void InParts(const std::vector<std::unique_ptr<EngineMemory>>& parts, Bytes bytes, Operand& operand) {
     Copy(parts, operand.count, operand.element_bytes, bytes.data(), /*to_parts=*/true);
     operand.bytes = nullptr;

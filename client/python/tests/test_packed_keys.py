@@ -19,7 +19,7 @@ NARROW = [pa.bool_(), pa.int8(), pa.uint16(), pa.int32(), pa.date32()]
 
 
 def check(keys: list[Any], is_null: list[Any]) -> tuple[Any, Any]:
-    """Rows have equal numbers if and only if they are equal; those of `is_null` equal none of the other side."""
+    """Equal rows have equal numbers, other rows do not, and rows of `is_null` match none of the other side."""
     found = packed_keys(keys, is_null)
     assert found is not None, keys[0].schema
     numbers: dict[Any, set[int]] = {}
