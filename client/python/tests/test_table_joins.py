@@ -139,6 +139,17 @@ def test_arrow_tables_join_as_in_pyarrow(any_client: corank.Client, how: Any) ->
         assert found.equals(expected), left.schema
 
 
+def check_pairs(client: Any, make: str, tables: tuple[Any, Any], names: list[str], how: Any, nulls_equal: bool) -> None:
+    """Joins two tables of pyarrow as tables of `make`, and compares the rows' numbers with those of a plain loop."""
+    left, right = tables
+    given, other = (table if make == "pyarrow" else pytest.importorskip(make).from_arrow(table) for table in tables)
+    found: Any = client.join_by(given, other, names, how=how, nulls_equal=nulls_equal)
+    numbers = [list(found[name]) for name in ("l", "r")[: 1 if how in ("semi", "anti") else 2]]
+    rows = [[each.as_py() if make == "pyarrow" else each for each in column] for column in numbers]
+    pairs = looped(left, right, names, how, nulls_equal)
+    assert list(zip(*rows)) == [pair[: len(rows)] for pair in pairs], left.schema
+
+
 @pytest.mark.parametrize("how", HOWS)
 @pytest.mark.parametrize("bits", [0, 2])
 @pytest.mark.parametrize("make", ["pyarrow", "polars"])
@@ -152,13 +163,7 @@ def test_rows_of_equal_hashes_are_no_partners_unless_their_keys_are_equal(
     for seed in range(8):
         rng = np.random.default_rng(400 + seed)
         left, right, names = sides(rng)
-        nulls_equal = bool(rng.integers(2))
-        given, other = (table if make == "pyarrow" else of.from_arrow(table) for table in (left, right))
-        found: Any = any_client.join_by(given, other, names, how=how, nulls_equal=nulls_equal)
-        numbers = [list(found[name]) for name in ("l", "r")[: 1 if how in ("semi", "anti") else 2]]
-        rows = [[each.as_py() if make == "pyarrow" else each for each in column] for column in numbers]
-        pairs = looped(left, right, names, how, nulls_equal)
-        assert list(zip(*rows)) == [pair[: len(rows)] for pair in pairs], left.schema
+        check_pairs(any_client, make, (left, right), names, how, bool(rng.integers(2)))
 
 
 @pytest.mark.parametrize("how", HOWS)
@@ -166,18 +171,11 @@ def test_rows_of_equal_hashes_are_no_partners_unless_their_keys_are_equal(
 def test_keys_of_few_bits_need_no_hashes(
     any_client: corank.Client, monkeypatch: pytest.MonkeyPatch, make: str, how: Any
 ) -> None:
-    of = pytest.importorskip(make)
     monkeypatch.setattr(joins, "_by_hash", None)
     for seed in range(6):
         rng = np.random.default_rng(500 + seed)
         left, right, names = sides(rng, [pa.bool_(), pa.int8(), pa.uint16(), pa.date32()])
-        nulls_equal = bool(rng.integers(2))
-        given, other = (table if make == "pyarrow" else of.from_arrow(table) for table in (left, right))
-        found: Any = any_client.join_by(given, other, names, how=how, nulls_equal=nulls_equal)
-        numbers = [list(found[name]) for name in ("l", "r")[: 1 if how in ("semi", "anti") else 2]]
-        rows = [[each.as_py() if make == "pyarrow" else each for each in column] for column in numbers]
-        pairs = looped(left, right, names, how, nulls_equal)
-        assert list(zip(*rows)) == [pair[: len(rows)] for pair in pairs], left.schema
+        check_pairs(any_client, make, (left, right), names, how, bool(rng.integers(2)))
 
 
 def test_dictionaries_join_by_their_values(any_client: corank.Client) -> None:

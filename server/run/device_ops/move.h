@@ -115,7 +115,7 @@ class ShardedMove final : public Operation {
 
   absl::Status TakeParts(std::vector<std::unique_ptr<Part>>& parts, Operand& source);
   absl::Status Check(EngineStream& stream, OperatorReport* report) const;
-  // Moves all intervals, a tile of them at a time, from the parts of the source to those of the destination.
+  // Cuts the intervals, a tile at a time, and enqueues their moves between the parts of source and destination.
   absl::Status MoveAll(Lane& lane, const Operand& source, const std::vector<std::unique_ptr<Part>>& parts,
                        OperatorReport* report) const;
   // Enqueues what moves to a part.
