@@ -20,6 +20,43 @@ TEST(FloodsTest, CutsOffPeersThatPingTooOften) {
   EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(10)));
 }
 
+// Frames that need an acknowledgement, in one write, so that the server reads them before it can send one.
+TEST(FloodsTest, CutsOffPeersThatWantTooManyAcknowledgements) {
+  for (const int frames : {100, 101}) {
+    WireServer server;
+    RawPeer peer(server.port());
+    ASSERT_TRUE(peer.AnswersPing());
+    std::string burst;
+    for (int i = 0; i < frames; ++i) burst += FrameOf(NGHTTP2_SETTINGS, 0, 0, "");
+    peer.Send(burst);
+    EXPECT_EQ(peer.AnswersPing(), frames == 100) << frames;
+  }
+}
+
+TEST(FloodsTest, CutsOffPeersWithTooManySettingsInAFrame) {
+  for (const int entries : {32, 33}) {
+    WireServer server;
+    RawPeer peer(server.port());
+    std::string settings;
+    for (int i = 0; i < entries; ++i) settings += std::string("\0\x03\0\0\0\x64", 6);
+    peer.SendFrame(NGHTTP2_SETTINGS, 0, 0, settings);
+    EXPECT_EQ(peer.AnswersPing(), entries == 32) << entries;
+  }
+}
+
+TEST(FloodsTest, CutsOffHeadsOfTooManyFrames) {
+  for (const int continuations : {8, 9}) {
+    WireServer server;
+    RawPeer peer(server.port());
+    peer.SendFrame(NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM, 1, "\x83");  // POST
+    for (int i = 1; i <= continuations; ++i) {
+      const bool is_last = i == continuations;
+      peer.SendFrame(NGHTTP2_CONTINUATION, is_last ? NGHTTP2_FLAG_END_HEADERS : 0, 1, is_last ? "\x86\x84" : "");
+    }
+    EXPECT_EQ(peer.AnswersPing(), continuations == 8) << continuations;
+  }
+}
+
 TEST(FloodsTest, CutsOffPeersThatResetCallsInAFlood) {
   WireServer server;
   RawPeer peer(server.port());

@@ -54,7 +54,8 @@ std::string FrameOf(uint8_t type, uint8_t flags, int32_t stream, absl::string_vi
                       std::string(1, static_cast<char>(flags)), Number(static_cast<uint32_t>(stream), 4), payload);
 }
 
-RawPeer::RawPeer(int port, bool greets, bool secures) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+RawPeer::RawPeer(int port, bool greets, bool secures, const std::string& protocol)
+    : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -62,7 +63,7 @@ RawPeer::RawPeer(int port, bool greets, bool secures) : fd_(socket(AF_INET, SOCK
   EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   nghttp2_hd_deflate_new(&deflater_, 4096);
   nghttp2_hd_inflate_new(&inflater_);
-  if (secures) Secure();
+  if (secures) Secure(protocol);
   if (!greets) return;
   Send(kPreface);
   SendFrame(NGHTTP2_SETTINGS, 0, 0, "");
@@ -75,14 +76,15 @@ RawPeer::~RawPeer() {
   close(fd_);
 }
 
-void RawPeer::Secure() {
-  constexpr std::array<unsigned char, 3> kHttp2 = {2, 'h', '2'};
+void RawPeer::Secure(const std::string& protocol) {
+  const std::string offer =
+      protocol.empty() ? "" : absl::StrCat(std::string(1, static_cast<char>(protocol.size())), protocol);
   SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
   ssl_ = SSL_new(context);
   SSL_CTX_free(context);  // the session keeps it
   SSL_set_fd(ssl_, fd_);
-  SSL_set_alpn_protos(ssl_, kHttp2.data(), kHttp2.size());
-  EXPECT_EQ(SSL_connect(ssl_), 1);
+  SSL_set_alpn_protos(ssl_, reinterpret_cast<const unsigned char*>(offer.data()), static_cast<unsigned>(offer.size()));
+  is_closed_ = SSL_connect(ssl_) != 1;
 }
 
 bool RawPeer::Send(absl::string_view bytes) {
@@ -224,6 +226,13 @@ std::optional<uint32_t> RawPeer::ReadGoaway() {
     if (frame->type == NGHTTP2_GOAWAY) return ParseNumber(absl::string_view(frame->payload).substr(4, 4));
   }
   return std::nullopt;
+}
+
+bool RawPeer::ReadsPing() {
+  while (const std::optional<Frame> frame = Read(absl::Seconds(10), /*all=*/true)) {
+    if (frame->type == NGHTTP2_PING) return true;
+  }
+  return false;
 }
 
 bool RawPeer::IsClosedWithin(absl::Duration patience) {

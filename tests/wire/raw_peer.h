@@ -37,8 +37,9 @@ std::string Message(absl::string_view bytes);
 /// Not thread-safe.
 class RawPeer {
  public:
-  /// Connects; `greets`: and sends the preface with empty settings; `secures`: with TLS, trusting anybody.
-  explicit RawPeer(int port, bool greets = true, bool secures = false);
+  /// Connects; `greets`: and sends the preface with empty settings; `secures`: with TLS, trusting anybody. `protocol`:
+  /// what it then offers by ALPN; empty: nothing.
+  explicit RawPeer(int port, bool greets = true, bool secures = false, const std::string& protocol = "h2");
   ~RawPeer();
   RawPeer(const RawPeer&) = delete;
   RawPeer& operator=(const RawPeer&) = delete;
@@ -59,11 +60,15 @@ class RawPeer {
   Fields ReadCall(int32_t stream);
   /// Reads until a GOAWAY; returns its code, or nothing if the connection ended or none came in time.
   std::optional<uint32_t> ReadGoaway();
+  /// Whether a PING comes, or its acknowledgement.
+  bool ReadsPing();
+  /// Whether the server acknowledges a PING.
+  bool AnswersPing() { return SendFrame(NGHTTP2_PING, 0, 0, "01234567") && ReadsPing(); }
   /// Whether the server closes the connection in this time.
   bool IsClosedWithin(absl::Duration patience);
 
  private:
-  void Secure();
+  void Secure(const std::string& protocol);
   bool Fill(absl::Duration patience);
   Fields Decode(absl::string_view block);
 

@@ -119,25 +119,26 @@ TEST(TlsTest, EndsConnectionsWithoutTls) {
   EXPECT_TRUE(Ask(Connect(server.port(), Credentials(authority)), "/test/Echo", "x").status.ok());
 }
 
+TEST(TlsTest, EndsConnectionsThatDoNotAskForHttp2) {
+  const TestAuthority authority("authority");
+  WireServer server({}, Context(authority.IssueServer()));
+  for (const char* const protocol : {"", "http/1.1"}) {
+    RawPeer peer(server.port(), true, true, protocol);
+    EXPECT_TRUE(peer.IsClosedWithin(absl::Seconds(5))) << protocol;  // no handshake takes that long
+  }
+  RawPeer peer(server.port(), true, true);
+  EXPECT_TRUE(peer.AnswersPing());
+}
+
 // Connections have the server's two loops in turn. One that stays occupied lets bytes of others come whole.
 class OccupiedLoopTest : public ::testing::Test {
  protected:
   OccupiedLoopTest() {
     // The server has ended their handshakes, too.
-    for (RawPeer* const peer : {&first_, &second_}) {
-      EXPECT_TRUE(peer->SendFrame(NGHTTP2_PING, 0, 0, "01234567") && ReadPing(*peer));
-    }
+    for (RawPeer* const peer : {&first_, &second_}) EXPECT_TRUE(peer->AnswersPing());
     occupant_.SendHeaders(1, CallFields("/test/Block"));
     occupant_.SendData(1, Message(""), true);
     server_.seen().blocked.WaitForNotification();
-  }
-
-  // Whether a PING comes, or its acknowledgement.
-  static bool ReadPing(RawPeer& peer) {
-    while (const std::optional<Frame> read = peer.Read(absl::Seconds(10), /*all=*/true)) {
-      if (read->type == NGHTTP2_PING) return true;
-    }
-    return false;
   }
 
   const TestAuthority authority_{"authority"};
@@ -163,7 +164,7 @@ TEST_F(OccupiedLoopTest, ReadsNothingIntoTheMemoryOfACallThatIsReset) {
   ASSERT_LE(rest.size(), kFrameBytes) << "one read could take all of it for the rest of the frame";
   first_.Send(rest);
   server_.seen().unblock.Notify();
-  ASSERT_TRUE(ReadPing(first_));
+  ASSERT_TRUE(first_.ReadsPing());
   EXPECT_TRUE(server_.seen().AwaitNoHandlers());
 }
 
