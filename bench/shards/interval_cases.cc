@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +16,6 @@ namespace corank::bench {
 namespace {
 
 constexpr int64_t kMeanCount = 64;  // of a value in the expanded array
-constexpr int64_t kGathered = 256;  // elements of an interval
 
 Operand OperandOf(const void* place, v1::ElementType type, int32_t element_bytes, int64_t count) {
   Operand operand;
@@ -53,10 +53,11 @@ void FillExpand(const Data& data, const InputSpec& uniform) {
 }
 
 // Half of the memory of the keys holds the source, and the rest offsets and counts.
+template <int64_t kLength>
 std::unique_ptr<Operation> GatherOf(const Data& data, size_t index) {
   MoveOperation::Spec spec;
   spec.op = Operator::kGatherIntervals;
-  const int64_t intervals = data.count / kGathered;
+  const int64_t intervals = data.count / kLength;
   auto* const source = static_cast<uint32_t*>(data.keys->data());
   spec.source = OperandOf(source, v1::ELEMENT_TYPE_UINT32, sizeof(uint32_t), data.count / 2);
   spec.source_offsets = OperandOf(source + data.count / 2, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), intervals);
@@ -66,8 +67,9 @@ std::unique_ptr<Operation> GatherOf(const Data& data, size_t index) {
   return std::make_unique<MoveOperation>(std::move(spec));
 }
 
+template <int64_t kLength>
 void FillGather(const Data& data, const InputSpec& uniform) {
-  const int64_t intervals = data.count / kGathered;
+  const int64_t intervals = data.count / kLength;
   auto* const source = static_cast<uint32_t*>(data.keys->data());
   auto* const offsets = reinterpret_cast<int64_t*>(source + data.count / 2);
   auto* const counts = reinterpret_cast<int64_t*>(source + data.count * 3 / 4);
@@ -75,15 +77,16 @@ void FillGather(const Data& data, const InputSpec& uniform) {
     for (int64_t i = begin; i < end; ++i) source[i] = InputKey<uint32_t>(uniform, i);
   });
   for (int64_t i = 0; i < intervals; ++i) {
-    offsets[i] = InputKey<uint32_t>(uniform, i) % (data.count / 2 - kGathered + 1);
-    counts[i] = kGathered;
+    offsets[i] = InputKey<uint32_t>(uniform, i) % (data.count / 2 - kLength + 1);
+    counts[i] = kLength;
   }
 }
 
 // As a gather, to places in another order.
+template <int64_t kLength>
 std::unique_ptr<Operation> MoveOf(const Data& data, size_t index) {
   MoveOperation::Spec spec;
-  const int64_t intervals = data.count / kGathered;
+  const int64_t intervals = data.count / kLength;
   auto* const source = static_cast<uint32_t*>(data.keys->data());
   spec.source = OperandOf(source, v1::ELEMENT_TYPE_UINT32, sizeof(uint32_t), data.count / 2);
   spec.source_offsets = OperandOf(source + data.count / 2, v1::ELEMENT_TYPE_INT64, sizeof(int64_t), intervals);
@@ -94,11 +97,12 @@ std::unique_ptr<Operation> MoveOf(const Data& data, size_t index) {
   return std::make_unique<MoveOperation>(std::move(spec));
 }
 
+template <int64_t kLength>
 void FillMove(const Data& data, const InputSpec& uniform) {
-  FillGather(data, uniform);
-  const int64_t intervals = data.count / kGathered;  // a power of two, so an odd factor permutes them
+  FillGather<kLength>(data, uniform);
+  const int64_t intervals = data.count / kLength;  // a power of two, so an odd factor permutes them
   auto* const to = reinterpret_cast<int64_t*>(static_cast<uint32_t*>(data.keys->data()) + data.count * 7 / 8);
-  for (int64_t i = 0; i < intervals; ++i) to[i] = i * 0x9E3779B1 % intervals * kGathered;
+  for (int64_t i = 0; i < intervals; ++i) to[i] = i * 0x9E3779B1 % intervals * kLength;
 }
 
 using Fill = void (*)(const Data& data, const InputSpec& uniform);
@@ -119,8 +123,8 @@ absl::StatusOr<Contest> Prepare(const Row& row, Fill fill, Make make, const std:
       });
 }
 
-void Add(const ShardsBenchOptions& options, const std::vector<Engine*>& engines, const char* name, const char* counts,
-         Fill fill, Make make, std::vector<Case>* cases) {
+void Add(const ShardsBenchOptions& options, const std::vector<Engine*>& engines, const char* name,
+         const std::string& counts, Fill fill, Make make, std::vector<Case>* cases) {
   Case entry;
   Row& row = entry.failure_row;
   row.row = absl::StrCat(name, " from host memory");
@@ -128,10 +132,17 @@ void Add(const ShardsBenchOptions& options, const std::vector<Engine*>& engines,
   row.n = (int64_t{1} << options.log2_host_bytes) / static_cast<int64_t>(sizeof(uint32_t));
   row.distribution = counts;
   row.unit = "Grows/s";
-  entry.name = absl::StrCat("intervals/", name);
+  entry.name = absl::StrCat("intervals/", name, "/", counts);
   entry.repetitions = options.repetitions;
   entry.prepare = [=] { return Prepare(row, fill, make, engines); };
   cases->push_back(std::move(entry));
+}
+
+template <int64_t kLength>
+void AddMoves(const ShardsBenchOptions& options, const std::vector<Engine*>& engines, std::vector<Case>* cases) {
+  const std::string counts = absl::StrCat("intervals of ", kLength, " from everywhere");
+  Add(options, engines, "gather", counts, FillGather<kLength>, GatherOf<kLength>, cases);
+  Add(options, engines, "move", counts, FillMove<kLength>, MoveOf<kLength>, cases);
 }
 
 }  // namespace
@@ -139,8 +150,9 @@ void Add(const ShardsBenchOptions& options, const std::vector<Engine*>& engines,
 void AddShardIntervalCases(const ShardsBenchOptions& options, const std::vector<Engine*>& engines,
                            std::vector<Case>* cases) {
   Add(options, engines, "expand", "counts of 0 to 128", FillExpand, ExpandOf, cases);
-  Add(options, engines, "gather", "intervals of 256 from everywhere", FillGather, GatherOf, cases);
-  Add(options, engines, "move", "intervals of 256 from everywhere", FillMove, MoveOf, cases);
+  AddMoves<512>(options, engines, cases);
+  AddMoves<1024>(options, engines, cases);
+  AddMoves<4096>(options, engines, cases);
 }
 
 }  // namespace corank::bench
