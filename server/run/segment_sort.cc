@@ -68,9 +68,14 @@ int64_t SegmentSorter::DeviceBytes(const SortOperation::Spec& sort, int64_t piec
   const int64_t any_offset = 0;
   SortArgs args = RunSorter::ArgsOf(sort, most.rows);
   args.segment_offsets = &any_offset;
-  args.segment_count = most.segments;
+  // Engines sort a tile of one segment as an array without segments, which may take more than many short ones.
+  int64_t workspace = 0;
+  for (const int64_t segments : {int64_t{1}, most.segments}) {
+    args.segment_count = segments;
+    workspace = std::max(workspace, RunSorter::WorkspaceBytes(args, engine));
+  }
   const int64_t tile = 2 * most.rows * shape.row_bytes() + (most.segments + 1) * kOffsetBytes;
-  const int64_t tiles = kSegmentStreams * (tile + RunSorter::WorkspaceBytes(args, engine));
+  const int64_t tiles = kSegmentStreams * (tile + workspace);
   const SortOperation::Spec longest = Longest(sort);
   // The streams of the tiles also sort long segments, and keep their memory meanwhile.
   const int64_t of_segment =

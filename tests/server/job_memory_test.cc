@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/engine/forwarding_engine.h"
 #include "server/base/errors.h"
 #include "server/run/chunk_merge.h"
 #include "server/run/run_sort.h"
@@ -173,6 +174,26 @@ TEST_F(StreamNeedTest, SegmentsOfAllLengthsStayWithinIt) {
   for (const int64_t length : {int64_t{1}, int64_t{999}, kTile / 4 + 1, kCount / 3, kCount}) {
     for (const int64_t limit : {int64_t{-1}, int64_t{1}, int64_t{500}, kCount / 3 - 1}) check(length, limit);
   }
+}
+
+TEST_F(StreamNeedTest, SegmentsNeedTheWorkspaceOfATileOfOneSegmentToo) {
+  class AskingMoreForOne final : public ForwardingEngine {
+   public:
+    using ForwardingEngine::ForwardingEngine;
+    using ForwardingEngine::WorkspaceBytes;
+    int64_t WorkspaceBytes(const SortArgs& args) const override { return args.segment_count == 1 ? 10'000 : 7'000; }
+  };
+  const AskingMoreForOne engine(CpuEngine().engine);
+  const JobMemory limits(kMaxDevice, kMaxHost, nullptr, nullptr);
+  const std::vector<int64_t> offsets = {0, 1000, 2000};
+  SortOperation::Spec sort = SortOf(offsets.back(), false);
+  sort.segment_offsets = Operand();
+  sort.segment_offsets->bytes = offsets.data();
+  sort.segment_offsets->count = static_cast<int64_t>(offsets.size());
+  sort.segment_offsets->element_bytes = sizeof(int64_t);
+  constexpr int kStreams = 3;
+  const int64_t rows = 2 * offsets.back() * 4, d_offsets = kTile + 8;
+  EXPECT_EQ(SegmentSorter::DeviceBytes(sort, kPiece, kTile, limits, engine), kStreams * (rows + d_offsets + 10'000));
 }
 
 TEST_F(StreamNeedTest, FirstRowsNeedLittleOfTheHost) {
