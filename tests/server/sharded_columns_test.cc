@@ -46,15 +46,8 @@ class ShardedColumnsTest : public ShardedTest {
     PlaceInline(call);
     return Sort(call.request);
   }
-  // Again until so many devices share it: a device is busy for a moment after an answer.
   Answer SortOn(int devices, const v1::SortRequest& request) {
-    Answer answer;
-    EXPECT_TRUE(Eventually([&] {
-      answer = Sort(request);
-      return answer.devices() == devices;
-    })) << answer.devices()
-        << answer.status.error_message();
-    return answer;
+    return AnswerOn(devices, [&] { return Sort(request); });
   }
 
   // The results in the message, in the order of SortCall::outputs.
@@ -153,11 +146,7 @@ class ColumnsInPlace : public ShardedColumnsTest {
 TEST_F(ColumnsInPlace, AreSorted) {
   Start(3);
   Place(Mixed(20'011));
-  Answer answer;
-  EXPECT_TRUE(Eventually([&] {
-    answer = SortAgain();
-    return answer.devices() == 3;
-  })) << answer.status.error_message();
+  AnswerOn(3, [this] { return SortAgain(); });
   ExpectSorted();
 }
 
@@ -187,23 +176,27 @@ TEST_F(ShardedColumnsTest, TriesAgainWhenMemoryRunsShort) {
 
 TEST_F(ShardedColumnsTest, TakesOneDeviceWhereOthersCannotHelp) {
   Start();
-  EXPECT_EQ(Sort(Mixed(100)).devices(), 1) << "too small";
-  EXPECT_EQ(Sort(Strings(6001)).devices(), 1) << "of strings";
+  const auto devices_of = [this](const auto& request) {
+    AwaitIdle();
+    return Sort(request).devices();
+  };
+  EXPECT_EQ(devices_of(Mixed(100)), 1) << "too small";
+  EXPECT_EQ(devices_of(Strings(6001)), 1) << "of strings";
   Table table = Mixed(20'011);
   table.limit = 0;
-  EXPECT_EQ(Sort(table).devices(), 1) << "of no rows";
+  EXPECT_EQ(devices_of(table), 1) << "of no rows";
   table.limit = -1;
   table.segment_offsets = {0, 77, 20'011};
-  EXPECT_EQ(Sort(table).devices(), 1) << "by segments";
+  EXPECT_EQ(devices_of(table), 1) << "by segments";
   table.segment_offsets.clear();
   table.run_offsets = {0, 10'001, 20'011};
   table.columns = WithSortedRuns(table.columns, table.run_offsets);
-  EXPECT_EQ(Sort(table).devices(), 1) << "of sorted runs";
+  EXPECT_EQ(devices_of(table), 1) << "of sorted runs";
   SortCall call;
   Build(Mixed(20'011), call);
   PlaceInline(call);
   call.request.set_output(v1::SORT_OUTPUT_RANKS);
-  EXPECT_EQ(Sort(call.request).devices(), 1) << "into ranks";
+  EXPECT_EQ(devices_of(call.request), 1) << "into ranks";
   EXPECT_EQ(Shared("sort"), 0);
 }
 

@@ -50,6 +50,14 @@ class ShardedTest : public ::testing::Test {
     EXPECT_TRUE(Eventually(
         [this] { return DeviceSet::Count(running_->server().idle_devices()) == static_cast<int>(devices_.size()); }));
   }
+  /// The answer to a request that `send` sends while every device is idle. So many devices work on it.
+  template <typename Send>
+  auto AnswerOn(int devices, const Send& send) {
+    AwaitIdle();
+    auto answer = send();
+    EXPECT_EQ(answer.devices(), devices) << answer.status.error_message();
+    return answer;
+  }
   /// Requests of an operator that several devices have shared.
   double Shared(const std::string& op) const {
     return MetricOf(running_->server(), "corank_sharded_requests_total", op);

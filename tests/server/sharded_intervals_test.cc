@@ -82,11 +82,7 @@ TEST_P(IntervalsOn, AreExpandedAsAWhole) {
   Start(GetParam());
   for (const int64_t intervals : {1500, 4000, 10'001}) {
     const v1::ExpandIntervalsRequest request = RequestOf(Keys(intervals), Counts(intervals));
-    Answer<v1::ExpandIntervalsResponse> answer;
-    EXPECT_TRUE(Eventually([&] {
-      answer = Expand(request);
-      return answer.devices() == GetParam();
-    })) << answer.status.error_message();
+    Answer<v1::ExpandIntervalsResponse> answer = AnswerOn(GetParam(), [&] { return Expand(request); });
     EXPECT_TRUE(Elements<int32_t>(answer.response.values()) == Repeated(Keys(intervals), Counts(intervals)));
   }
   EXPECT_GE(Shared("expand_intervals"), 3);
@@ -96,11 +92,7 @@ TEST_P(IntervalsOn, FindTheObjectsOfAllItems) {
   Start(GetParam());
   v1::LoadBalanceRequest request;
   *request.mutable_counts() = Int64s(Counts(5000));
-  Answer<v1::LoadBalanceResponse> answer;
-  EXPECT_TRUE(Eventually([&] {
-    answer = Balance(request);
-    return answer.devices() == GetParam();
-  })) << answer.status.error_message();
+  Answer<v1::LoadBalanceResponse> answer = AnswerOn(GetParam(), [&] { return Balance(request); });
   const auto [objects, ranks] = LoadBalance(Counts(5000));
   const std::vector<uint32_t> found = Elements<uint32_t>(answer.response.objects());
   const std::vector<uint32_t> found_ranks = Elements<uint32_t>(answer.response.ranks());
@@ -152,11 +144,7 @@ TEST_P(IntervalsOn, AreGatheredFromAllParts) {
   *request.mutable_source() = Int32s(source);
   *request.mutable_source_offsets() = Int64s(offsets);
   *request.mutable_counts() = Int64s(counts);
-  Answer<v1::GatherIntervalsResponse> answer;
-  EXPECT_TRUE(Eventually([&] {
-    answer = Gathered(request);
-    return answer.devices() == GetParam();
-  })) << answer.status.error_message();
+  Answer<v1::GatherIntervalsResponse> answer = AnswerOn(GetParam(), [&] { return Gathered(request); });
   EXPECT_TRUE(Elements<int32_t>(answer.response.result()) == expected);
   ASSERT_TRUE(Store("source", source).ok());
   *request.mutable_source() = Kept("source");
@@ -173,8 +161,7 @@ TEST_P(IntervalsOn, AreGatheredFromAllParts) {
   EXPECT_TRUE(Fetched("rows") == std::vector<int32_t>(5000, source[7]));
   request.clear_destination();
   *request.mutable_source() = Int32s(source);
-  AwaitIdle();
-  EXPECT_EQ(Gathered(request).devices(), 1);
+  AnswerOn(1, [&] { return Gathered(request); });
   EXPECT_GE(Shared("gather_intervals"), 4);
 }
 
@@ -196,11 +183,7 @@ TEST_P(IntervalsOn, AreMovedBetweenAllParts) {
   *request.mutable_destination_offsets() = Int64s(to);
   *request.mutable_counts() = Int64s(counts);
   *request.mutable_destination() = Int32s(before);
-  Answer<v1::MoveIntervalsResponse> answer;
-  EXPECT_TRUE(Eventually([&] {
-    answer = Moved(request);
-    return answer.devices() == GetParam();
-  })) << answer.status.error_message();
+  Answer<v1::MoveIntervalsResponse> answer = AnswerOn(GetParam(), [&] { return Moved(request); });
   EXPECT_TRUE(Elements<int32_t>(answer.response.result()) == expected);
   ASSERT_TRUE(Store("source", source).ok());
   ASSERT_TRUE(Store("rows", before).ok());
@@ -218,11 +201,7 @@ TEST_P(IntervalsOn, AreMovedBetweenAllParts) {
   *scatter.mutable_destination_offsets() = Int64s(to);
   *scatter.mutable_counts() = Int64s(counts);
   scatter.set_destination_count(6000);
-  Answer<v1::ScatterIntervalsResponse> back;
-  EXPECT_TRUE(Eventually([&] {
-    back = Scattered(scatter);
-    return back.devices() == GetParam();
-  })) << back.status.error_message();
+  Answer<v1::ScatterIntervalsResponse> back = AnswerOn(GetParam(), [&] { return Scattered(scatter); });
   EXPECT_TRUE(Elements<int32_t>(back.response.result()) == scattered);
   *scatter.mutable_result_destination() = KeptAs("rows", /*sharded=*/true);
   EXPECT_EQ(Scattered(scatter).devices(), GetParam());
@@ -271,14 +250,12 @@ TEST_F(ShardedIntervalsTest, TakeOneDeviceWhereOthersCannotHelp) {
   *scatter.mutable_destination_offsets() = Int64s({0, 2500});
   *scatter.mutable_counts() = Int64s({2500, 2500});
   scatter.set_destination_count(5000);
-  AwaitIdle();
-  EXPECT_EQ(Scattered(scatter).devices(), 3);
-  AwaitIdle();
+  AnswerOn(3, [&] { return Scattered(scatter); });
   std::vector<int64_t> offsets(5000);
   std::iota(offsets.begin(), offsets.end(), 0);
   *scatter.mutable_destination_offsets() = Int64s(offsets);
   *scatter.mutable_counts() = Int64s(std::vector<int64_t>(5000, 1));
-  EXPECT_EQ(Scattered(scatter).devices(), 1) << "short intervals";
+  AnswerOn(1, [&] { return Scattered(scatter); });  // of short intervals
   *request.mutable_destination() = KeptAs("rows", /*sharded=*/true);
   ExpectRefused(Expand(request).status, "destination.stored.sharded");
 }
@@ -295,13 +272,13 @@ TEST_F(ShardedIntervalsTest, LieInSharedMemory) {
   *request.mutable_values() = InRegion(v1::ELEMENT_TYPE_INT32, 5000, 0);
   *request.mutable_counts() = InRegion(v1::ELEMENT_TYPE_INT64, 5000, 20'000);
   *request.mutable_destination() = ToRegion(100'000);
-  EXPECT_TRUE(Eventually([&] { return Expand(request).devices() == 3; }));
+  AnswerOn(3, [&] { return Expand(request); });
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), object.As<int32_t>(100'000)));
 }
 
 TEST_F(ShardedIntervalsTest, AreOffWhereRequestsMayTakeOneDevice) {
   Start(2, /*devices_per_request=*/1);
-  EXPECT_EQ(Expand(RequestOf(Keys(5000), Counts(5000))).devices(), 1);
+  AnswerOn(1, [this] { return Expand(RequestOf(Keys(5000), Counts(5000))); });
   EXPECT_EQ(Shared("expand_intervals"), 0);
 }
 
@@ -348,7 +325,7 @@ TEST_F(ShardedIntervalsTest, AreNeverMovedAgainOntoTheirDestinationWhenMemoryRun
 TEST_F(ShardedIntervalsTest, FailWithADeviceThatIsLostAndTheOthersServeOn) {
   Start();
   const v1::ExpandIntervalsRequest request = RequestOf(Keys(5000), Counts(5000));
-  EXPECT_TRUE(Eventually([&] { return Expand(request).devices() == 3; }));
+  AnswerOn(3, [&] { return Expand(request); });
   LoseADeviceOf([&] { return Expand(request); });
   const std::vector<int32_t> expected = Repeated(Keys(5000), Counts(5000));
   for (int i = 0; i < 5; ++i) {

@@ -37,14 +37,8 @@ class ShardedSortTest : public ShardedTest {
     *request.mutable_keys() = Int32s(keys);
     return Sort(request);
   }
-  // Again until so many devices share it: a device is busy for a moment after an answer.
   Answer SortOn(int devices, const v1::SortRequest& request) {
-    Answer answer;
-    EXPECT_TRUE(Eventually([&] {
-      answer = Sort(request);
-      return answer.devices() == devices;
-    }));
-    return answer;
+    return AnswerOn(devices, [&] { return Sort(request); });
   }
   std::future<Answer> SortLater(const std::vector<int32_t>& keys) {
     return std::async(std::launch::async, [this, keys] { return Sort(keys); });
@@ -175,14 +169,19 @@ INSTANTIATE_TEST_SUITE_P(OnSeveralDevices, FirstRows, ::testing::Values(2, 3, 8)
 
 TEST_F(ShardedSortTest, TakesOneDeviceWhereOthersWouldNotHelp) {
   Start();
-  EXPECT_EQ(Sort(Keys(10)).devices(), 1) << "too small";
+  const auto devices_of = [this](const auto& request) {
+    AwaitIdle();
+    return Sort(request).devices();
+  };
+  EXPECT_EQ(devices_of(Keys(10)), 1) << "too small";
   v1::SortRequest request;
   *request.mutable_keys() = Int32s(Keys(5000));
   request.set_limit(0);
-  EXPECT_EQ(Sort(request).devices(), 1) << "of no rows";
+  EXPECT_EQ(devices_of(request), 1) << "of no rows";
   request.clear_limit();
   *request.mutable_segment_offsets() = Int64s({0, 1, 5000});
-  EXPECT_EQ(Sort(request).devices(), 1) << "by segments";
+  EXPECT_EQ(devices_of(request), 1) << "by segments";
+  AwaitIdle();
   device(1).Hold();
   device(0).Hold();
   std::future<Answer> first = SortLater(Keys(10));
@@ -195,12 +194,12 @@ TEST_F(ShardedSortTest, TakesOneDeviceWhereOthersWouldNotHelp) {
   ExpectSorted(beside, keys);
   device(busy).Release();
   ExpectSorted(first.get(), Keys(10));
-  EXPECT_TRUE(Eventually([&] { return Sort(keys).devices() == 2; }));
+  EXPECT_EQ(devices_of(keys), 2);
 }
 
 TEST_F(ShardedSortTest, IsOffWhereRequestsMayTakeOneDevice) {
   Start(2, /*devices_per_request=*/1);
-  EXPECT_EQ(Sort(Keys(5000)).devices(), 1);
+  AnswerOn(1, [this] { return Sort(Keys(5000)); });
   EXPECT_EQ(Shared("sort"), 0);
 }
 
