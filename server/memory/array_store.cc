@@ -32,16 +32,12 @@ absl::Status NoSuchArray(absl::string_view field, const std::string& name) {
   return FieldError(v1::ERROR_REASON_ARRAY_NOT_FOUND, field, absl::StrCat("there is no stored array '", name, "'"));
 }
 
-char* At(const std::shared_ptr<EngineMemory>& memory, int64_t bytes) {
-  return memory == nullptr ? nullptr : static_cast<char*>(memory->data()) + bytes;
-}
-
 v1::StoredArray ToMessage(const std::string& name, const KeptArray& array, std::chrono::nanoseconds left) {
   v1::StoredArray message;
   message.set_name(name);
   message.set_type(array.type);
   message.set_count(array.count);
-  message.set_shards(static_cast<uint32_t>(array.shards.size()));
+  message.set_shards(array.is_sharded ? static_cast<uint32_t>(array.parts.size()) : 0);
   if (array.type == v1::ELEMENT_TYPE_RECORD) message.set_record_bytes(static_cast<uint32_t>(array.element_bytes));
   *message.mutable_expires_in() = DurationToProto(std::max(absl::ZeroDuration(), absl::FromChrono(left)));
   return message;
@@ -50,19 +46,20 @@ v1::StoredArray ToMessage(const std::string& name, const KeptArray& array, std::
 }  // namespace
 
 uint64_t KeptArray::devices() const {
-  uint64_t devices = memory == nullptr ? 0 : DeviceSet::Only(device);
-  for (const KeptShard& shard : shards) devices |= DeviceSet::Only(shard.device);
+  uint64_t devices = 0;
+  for (const KeptPart& part : parts) {
+    if (is_sharded || part.memory != nullptr) devices |= DeviceSet::Only(part.device);
+  }
   return devices;
 }
 
 KeptArray::Span KeptArray::From(int64_t first) const {
-  if (!is_sharded()) return {device, At(memory, first * element_bytes), count - first};
-  const auto parts = static_cast<int64_t>(shards.size());
-  int64_t part = 0;
-  while (part + 1 < parts && PartBegin(count, parts, part + 1) <= first) ++part;
-  const KeptShard& shard = shards[static_cast<size_t>(part)];
-  const int64_t begin = PartBegin(count, parts, part);
-  return {shard.device, At(shard.memory, (first - begin) * element_bytes), PartBegin(count, parts, part + 1) - first};
+  const auto all = static_cast<int64_t>(parts.size());
+  int64_t i = 0;
+  while (i + 1 < all && PartBegin(count, all, i + 1) <= first) ++i;
+  const KeptPart& part = parts[static_cast<size_t>(i)];
+  const int64_t before = (first - PartBegin(count, all, i)) * element_bytes;
+  return {part.device, part.memory == nullptr ? nullptr : part.data() + before, PartBegin(count, all, i + 1) - first};
 }
 
 ArrayStore::ArrayStore(const Options& options, const DeviceSet* devices, const Clock* clock)
@@ -100,34 +97,43 @@ int ArrayStore::RoomiestDevice(uint64_t devices) const {
 
 absl::StatusOr<KeptRoom> ArrayStore::Reserve(absl::string_view owner, int device, int64_t bytes,
                                              absl::string_view field) {
-  GiveBackExpired();  // first, because they count in the budgets
   const int64_t charge = Charge(bytes);
   if (charge > options_.max_bytes) {
     const char* const advice = devices_->size() > 1 ? "; store it sharded over several devices" : "";
     return TooLargeField(field, absl::StrCat("the array needs ", charge, " bytes, but the server stores at most ",
                                              options_.max_bytes, " on a device (--kept-bytes)", advice));
   }
-  KeptRoom room;
-  room.device = device;
-  CORANK_ASSIGN_OR_RETURN(room.of_owner, ReserveQuota(owner, charge, field));
-  room.of_store = budgets_[static_cast<size_t>(device)]->Reserve(charge);
-  if (!room.of_store) return StoreFull();
-  return room;
+  return ReserveParts(owner, {{device, charge}}, field);
 }
 
-absl::StatusOr<Budget::Reservation> ArrayStore::ReserveQuota(absl::string_view owner, int64_t charge,
-                                                             absl::string_view field) {
-  if (charge > quota_bytes_) {
-    return TooLargeField(field, absl::StrCat("the array needs ", charge, " bytes, but one caller may store at most ",
+absl::StatusOr<KeptRoom> ArrayStore::ReserveParts(absl::string_view owner,
+                                                  const std::vector<std::pair<int, int64_t>>& charges,
+                                                  absl::string_view field) {
+  GiveBackExpired();  // first, because they count in the budgets
+  int64_t sum = 0;
+  for (const auto& [device, charge] : charges) sum += charge;
+  if (sum > quota_bytes_) {
+    return TooLargeField(field, absl::StrCat("the array needs ", sum, " bytes, but one caller may store at most ",
                                              quota_bytes_, " (--kept-quota-bytes)"));
   }
-  absl::MutexLock lock(&mutex_);
-  Budget& quota = OwnerBudget(owner);
-  Budget::Reservation reserved = quota.Reserve(charge);
-  if (reserved) return reserved;
-  return FieldError(v1::ERROR_REASON_QUOTA_EXCEEDED, field,
-                    absl::StrCat("the array needs ", charge, " bytes; the caller already stores ", quota.used(),
-                                 " of the ", quota_bytes_, " that it may store; delete other arrays first"));
+  KeptRoom room;
+  {
+    absl::MutexLock lock(&mutex_);
+    Budget& quota = OwnerBudget(owner);
+    room.of_owner = quota.Reserve(sum);
+    if (!room.of_owner) {
+      return FieldError(v1::ERROR_REASON_QUOTA_EXCEEDED, field,
+                        absl::StrCat("the array needs ", sum, " bytes; the caller already stores ", quota.used(),
+                                     " of the ", quota_bytes_, " that it may store; delete other arrays first"));
+    }
+  }
+  for (const auto& [device, charge] : charges) {
+    KeptPart& part = room.parts.emplace_back();
+    part.device = device;
+    part.of_store = budgets_[static_cast<size_t>(device)]->Reserve(charge);
+    if (!part.of_store) return StoreFull();
+  }
+  return room;
 }
 
 uint64_t ArrayStore::ShardDevices() const {
@@ -139,30 +145,18 @@ uint64_t ArrayStore::ShardDevices() const {
 
 absl::StatusOr<KeptRoom> ArrayStore::ReserveSharded(absl::string_view owner, uint64_t devices, int64_t count,
                                                     int32_t element_bytes, absl::string_view field) {
-  GiveBackExpired();
-  KeptRoom room;
+  const int64_t parts = DeviceSet::Count(devices);
+  std::vector<std::pair<int, int64_t>> charges;
   for (int i = 0; i < devices_->size(); ++i) {
     if ((devices & DeviceSet::Only(i)) == 0) continue;
-    room.shards.emplace_back().device = i;
+    charges.emplace_back(i, Charge(PartCount(count, parts, static_cast<int64_t>(charges.size())) * element_bytes));
   }
-  const auto parts = static_cast<int64_t>(room.shards.size());
-  const int64_t most = Charge(PartCount(count, parts, 0) * element_bytes);
-  if (most > options_.max_bytes) {
+  if (const int64_t most = charges.front().second; most > options_.max_bytes) {
     return TooLargeField(field, absl::StrCat("each of ", parts, " devices needs ", most, " bytes, but the server ",
                                              "stores at most ", options_.max_bytes, " on a device (--kept-bytes)"));
   }
-  std::vector<int64_t> charges;
-  int64_t sum = 0;
-  for (int64_t part = 0; part < parts; ++part) {
-    charges.push_back(Charge(PartCount(count, parts, part) * element_bytes));
-    sum += charges.back();
-  }
-  CORANK_ASSIGN_OR_RETURN(room.of_owner, ReserveQuota(owner, sum, field));
-  for (size_t part = 0; part < charges.size(); ++part) {
-    KeptShard& shard = room.shards[part];
-    shard.of_store = budgets_[static_cast<size_t>(shard.device)]->Reserve(charges[part]);
-    if (!shard.of_store) return StoreFull();
-  }
+  CORANK_ASSIGN_OR_RETURN(KeptRoom room, ReserveParts(owner, charges, field));
+  room.is_sharded = true;
   return room;
 }
 
@@ -177,29 +171,20 @@ absl::StatusOr<std::shared_ptr<EngineMemory>> ArrayStore::Allocate(int device, i
   return std::shared_ptr<EngineMemory>(*std::move(memory));
 }
 
-absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::MakeSharded(KeptRoom& room, int64_t count,
-                                                                   int32_t element_bytes) {
-  const auto parts = static_cast<int64_t>(room.shards.size());
+absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::Make(KeptRoom& room, int64_t count, int32_t element_bytes) {
+  const auto parts = static_cast<int64_t>(room.parts.size());
   std::vector<std::shared_ptr<EngineMemory>> memory;
-  for (int64_t part = 0; part < parts; ++part) {
-    const int device = room.shards[static_cast<size_t>(part)].device;
-    CORANK_ASSIGN_OR_RETURN(memory.emplace_back(), Allocate(device, PartCount(count, parts, part) * element_bytes));
+  for (const KeptPart& part : room.parts) {
+    const int64_t bytes = PartCount(count, parts, static_cast<int64_t>(memory.size())) * element_bytes;
+    CORANK_ASSIGN_OR_RETURN(memory.emplace_back(), Allocate(part.device, bytes));
   }
   auto array = std::make_shared<KeptArray>();
   array->element_bytes = element_bytes;
   array->count = count;
   array->of_owner = std::move(room.of_owner);
-  array->shards = std::move(room.shards);
-  for (size_t part = 0; part < memory.size(); ++part) array->shards[part].memory = std::move(memory[part]);
-  return array;
-}
-
-absl::StatusOr<std::shared_ptr<KeptArray>> ArrayStore::Make(KeptRoom& room, int64_t bytes) {
-  auto array = std::make_shared<KeptArray>();
-  array->device = room.device;
-  CORANK_ASSIGN_OR_RETURN(array->memory, Allocate(room.device, bytes));
-  array->of_store = std::move(room.of_store);
-  array->of_owner = std::move(room.of_owner);
+  array->is_sharded = room.is_sharded;
+  array->parts = std::move(room.parts);
+  for (size_t part = 0; part < memory.size(); ++part) array->parts[part].memory = std::move(memory[part]);
   return array;
 }
 
@@ -282,11 +267,9 @@ v1::StoredArray ArrayStore::Describe(absl::string_view owner, const std::string&
 }
 
 void ArrayStore::KeepLost(const KeptArray& array, uint64_t lost) {
-  const auto keep = [this, lost](int device, const std::shared_ptr<EngineMemory>& memory) {
-    if (memory != nullptr && (lost & DeviceSet::Only(device)) != 0) lost_.push_back(memory);
-  };
-  keep(array.device, array.memory);
-  for (const KeptShard& shard : array.shards) keep(shard.device, shard.memory);
+  for (const KeptPart& part : array.parts) {
+    if (part.memory != nullptr && (lost & DeviceSet::Only(part.device)) != 0) lost_.push_back(part.memory);
+  }
 }
 
 void ArrayStore::ForgetDevice(int device) {

@@ -27,11 +27,13 @@
 
 namespace corank {
 
-/// A part of a sharded array.
-struct KeptShard {
+/// What one device has of a stored array.
+struct KeptPart {
   int device = 0;
   Budget::Reservation of_store;
-  std::shared_ptr<EngineMemory> memory;  // null if there are no bytes
+  std::shared_ptr<EngineMemory> memory = nullptr;  // null if there are no bytes
+
+  char* data() const { return memory == nullptr ? nullptr : static_cast<char*>(memory->data()); }
 };
 
 /// A stored array. Constant once it is stored.
@@ -39,15 +41,11 @@ struct KeptArray {
   v1::ElementType type = v1::ELEMENT_TYPE_UNSPECIFIED;
   int32_t element_bytes = 0;
   int64_t count = 0;
-  Budget::Reservation of_store, of_owner;
-  int device = 0;                        // the device that has its bytes
-  std::shared_ptr<EngineMemory> memory;  // null if there are no bytes
-  /// Of a sharded array, which has no device and no memory of its own: its parts, in order (model/parts.h).
-  std::vector<KeptShard> shards;
+  Budget::Reservation of_owner;
+  bool is_sharded = false;
+  std::vector<KeptPart> parts;  // in order (model/parts.h); one, unless it is sharded
 
-  bool is_sharded() const { return !shards.empty(); }
   int64_t size_bytes() const { return count * element_bytes; }
-  const void* data() const { return memory == nullptr ? nullptr : memory->data(); }
   /// The devices without which the array is lost, as a mask.
   uint64_t devices() const;
   /// The elements from `first` on that lie together; `count` is 1 or more if the array has an element `first`.
@@ -59,14 +57,15 @@ struct KeptArray {
   Span From(int64_t first) const;
 };
 
-/// Room that is reserved for an array: on one device, or on each device of `shards`. Nothing is allocated yet. The
-/// destructor releases the room.
+/// Room that is reserved for an array. Nothing is allocated yet. The destructor releases the room.
 struct KeptRoom {
-  int device = 0;
-  Budget::Reservation of_store, of_owner;
-  std::vector<KeptShard> shards;
+  Budget::Reservation of_owner;
+  bool is_sharded = false;
+  std::vector<KeptPart> parts;
 
-  int64_t bytes() const { return of_store.bytes(); }
+  /// Of an array that is not sharded.
+  int device() const { return parts.empty() ? 0 : parts.front().device; }
+  int64_t bytes() const { return parts.empty() ? 0 : parts.front().of_store.bytes(); }
 };
 
 /// Thread-safe. Names belong to an owner; other owners get NOT_FOUND for them. Each array is charged at least
@@ -104,18 +103,15 @@ class ArrayStore {
   /// Room on a device for an array of at most `bytes` bytes. RESOURCE_EXHAUSTED: with a field name if the owner's quota
   /// is full, with RetryInfo if the device's memory is. INVALID_ARGUMENT: more than the whole quota or device.
   absl::StatusOr<KeptRoom> Reserve(absl::string_view owner, int device, int64_t bytes, absl::string_view field);
-  /// Memory for an array that nobody sees yet, of at most the room's bytes. Takes over the room, unless it fails.
-  /// RESOURCE_EXHAUSTED with RetryInfo: the device has less memory than the store was promised.
-  absl::StatusOr<std::shared_ptr<KeptArray>> Make(KeptRoom& room, int64_t bytes);
-
   /// The devices for a new sharded array, as a mask.
   uint64_t ShardDevices() const;
   /// Reserves room for a sharded array, with a part on each of `devices`, of which there is at least one. Returns the
   /// errors that Reserve returns.
   absl::StatusOr<KeptRoom> ReserveSharded(absl::string_view owner, uint64_t devices, int64_t count,
                                           int32_t element_bytes, absl::string_view field);
-  /// Memory for the array of that count and element size. Takes over the room, unless it fails, as Make does.
-  absl::StatusOr<std::shared_ptr<KeptArray>> MakeSharded(KeptRoom& room, int64_t count, int32_t element_bytes);
+  /// Memory for an array that nobody sees yet, of at most the room's bytes. Takes over the room, unless it fails.
+  /// RESOURCE_EXHAUSTED with RetryInfo: a device has less memory than the store was promised.
+  absl::StatusOr<std::shared_ptr<KeptArray>> Make(KeptRoom& room, int64_t count, int32_t element_bytes = 1);
 
   /// The expiry that a request asks for, in whole seconds; 0 means the default. INVALID_ARGUMENT, naming `field`, if
   /// arrays may not be stored for that long.
@@ -159,9 +155,9 @@ class ArrayStore {
   // Keeps what lies on lost devices.
   void KeepLost(const KeptArray& array, uint64_t lost) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Arrays::iterator Erase(Arrays::iterator entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // RESOURCE_EXHAUSTED or INVALID_ARGUMENT, as Reserve says.
-  absl::StatusOr<Budget::Reservation> ReserveQuota(absl::string_view owner, int64_t charge, absl::string_view field)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // `charges`: the devices, with their bytes. RESOURCE_EXHAUSTED or INVALID_ARGUMENT, as Reserve says.
+  absl::StatusOr<KeptRoom> ReserveParts(absl::string_view owner, const std::vector<std::pair<int, int64_t>>& charges,
+                                        absl::string_view field) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<std::shared_ptr<EngineMemory>> Allocate(int device, int64_t bytes) const;
   Budget& OwnerBudget(absl::string_view owner) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

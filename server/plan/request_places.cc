@@ -120,20 +120,20 @@ class RequestPlaces::KeptTarget final : public StoredTarget {
   absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
     if (array_ == nullptr) {
       // Reserved this late only if the size was unknown before.
-      if (room_.bytes() < bytes || room_.device != stream.device()) {
+      if (room_.bytes() < bytes || room_.device() != stream.device()) {
         CORANK_ASSIGN_OR_RETURN(room_, store_->Reserve(owner_, stream.device(), bytes, field_));
       }
       CORANK_ASSIGN_OR_RETURN(array_, store_->Make(room_, bytes));
     }
-    return ResultBuffer{array_->memory->data(), nullptr};
+    return ResultBuffer{array_->parts.front().data(), nullptr};
   }
 
   absl::Status Prepare() override {
     if (array_ != nullptr) return absl::OkStatus();
     if (room_.bytes() == 0) {  // an empty result
-      CORANK_ASSIGN_OR_RETURN(room_, store_->Reserve(owner_, room_.device, /*bytes=*/0, field_));
+      CORANK_ASSIGN_OR_RETURN(room_, store_->Reserve(owner_, room_.device(), /*bytes=*/0, field_));
     }
-    CORANK_ASSIGN_OR_RETURN(array_, store_->Make(room_, /*bytes=*/0));
+    CORANK_ASSIGN_OR_RETURN(array_, store_->Make(room_, /*count=*/0));
     return absl::OkStatus();
   }
 
@@ -161,12 +161,11 @@ class RequestPlaces::ShardedTarget final : public StoredTarget {
   }
   absl::StatusOr<void*> AllocateShard(size_t shard) override {
     CORANK_RETURN_IF_ERROR(Prepare());
-    const KeptShard& part = array_->shards[shard];
-    return part.memory == nullptr ? nullptr : part.memory->data();
+    return array_->parts[shard].data();
   }
   absl::Status Prepare() override {
     if (array_ != nullptr) return absl::OkStatus();
-    CORANK_ASSIGN_OR_RETURN(array_, store_->MakeSharded(room_, count_, element_bytes_));
+    CORANK_ASSIGN_OR_RETURN(array_, store_->Make(room_, count_, element_bytes_));
     return absl::OkStatus();
   }
   absl::Status Commit(v1::Array* described) override {
@@ -318,10 +317,10 @@ absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayU
   CORANK_RETURN_IF_ERROR(
       CheckStored({kept->type, kept->element_bytes, kept->count}, array, operand->element_bytes, field));
   operand->count = kept->count;
-  if (kept->is_sharded()) return FindSharded(std::move(kept), field, use, operand);
-  operand->bytes = kept->data();
+  if (kept->is_sharded) return FindSharded(std::move(kept), field, use, operand);
+  operand->bytes = kept->parts.front().data();
   operand->on_device = true;
-  operand->device = kept->device;
+  operand->device = kept->parts.front().device;
   operand->owner = std::move(kept);
   all_inline_ = false;
   placed_bytes_ += operand->size_bytes();
@@ -341,9 +340,7 @@ absl::Status RequestPlaces::FindSharded(std::shared_ptr<const KeptArray> kept, F
   }
   shard_devices_ = devices;
   if (sharded_field_.empty()) sharded_field_ = path;
-  for (const KeptShard& shard : kept->shards) {
-    operand->shards.push_back(shard.memory == nullptr ? nullptr : shard.memory->data());
-  }
+  for (const KeptPart& part : kept->parts) operand->shards.push_back(part.data());
   operand->on_device = true;
   operand->owner = std::move(kept);
   all_inline_ = false;

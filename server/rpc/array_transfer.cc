@@ -119,8 +119,6 @@ class StoreCall final : public wire::Handler, public std::enable_shared_from_thi
     }
     CORANK_ASSIGN_OR_RETURN(array_, Make(operand, header.sharded()));
     array_->type = operand.type;
-    array_->element_bytes = operand.element_bytes;
-    array_->count = operand.count;
     return absl::OkStatus();
   }
 
@@ -128,14 +126,11 @@ class StoreCall final : public wire::Handler, public std::enable_shared_from_thi
     ArrayStore& arrays = *environment_.places.arrays;
     const std::string& tenant = (*caller_)->tenant;
     constexpr char kField[] = "header.array.count";
-    if (sharded) {
-      CORANK_ASSIGN_OR_RETURN(KeptRoom room, arrays.ReserveSharded(tenant, arrays.ShardDevices(), operand.count,
-                                                                   operand.element_bytes, kField));
-      return arrays.MakeSharded(room, operand.count, operand.element_bytes);
-    }
-    CORANK_ASSIGN_OR_RETURN(KeptRoom room,
-                            arrays.Reserve(tenant, arrays.RoomiestDevice(), operand.size_bytes(), kField));
-    return arrays.Make(room, operand.size_bytes());
+    CORANK_ASSIGN_OR_RETURN(
+        KeptRoom room,
+        sharded ? arrays.ReserveSharded(tenant, arrays.ShardDevices(), operand.count, operand.element_bytes, kField)
+                : arrays.Reserve(tenant, arrays.RoomiestDevice(), operand.size_bytes(), kField));
+    return arrays.Make(room, operand.count, operand.element_bytes);
   }
 
   absl::Status TakeChunk(const v1::StoreArrayRequest& request, const ReceivedMessage& message,
