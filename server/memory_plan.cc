@@ -17,14 +17,14 @@ constexpr int64_t kLeastWork = int64_t{64} << 20;
 // a tenth of a GPU.
 constexpr int64_t kLanesShareOfHost = 4, kLanesShareOfGpu = 16, kLanesShareOfPool = 16;
 
-bool IsOnHost(const MemoryPlan::Needs& needs) { return needs.engine == EngineKind::kCpu; }
+bool RunsOnCpu(const MemoryPlan::Needs& needs) { return needs.engine == EngineKind::kCpu; }
 
 // Memory that the flags leave to work and streams. Never zero: a server whose host pool is too large for its container
 // should still do what it can, and warn.
 int64_t LeftOf(const MemoryPlan::Needs& needs) {
   int64_t left = needs.host_bytes - needs.host_bytes / kReserve;
   for (const int64_t taken :
-       {needs.host_pool_bytes, needs.buffered_bytes, IsOnHost(needs) ? needs.kept_bytes : int64_t{0}}) {
+       {needs.host_pool_bytes, needs.buffered_bytes, RunsOnCpu(needs) ? needs.kept_bytes : int64_t{0}}) {
     left -= std::min(left, taken);
   }
   return std::max(left, needs.host_bytes / kReserve);
@@ -36,7 +36,7 @@ int64_t WorkOf(int64_t left) { return left / 2; }
 // Memory of a device of this size for running work, if no flag sets it.
 int64_t DerivedBudget(const MemoryPlan::Needs& needs, int64_t device_bytes) {
   const int64_t budget = std::max<int64_t>(0, device_bytes / 10 * 9 - needs.kept_bytes);
-  return IsOnHost(needs) ? std::min(budget, WorkOf(LeftOf(needs)) / 10 * 9) : budget;
+  return RunsOnCpu(needs) ? std::min(budget, WorkOf(LeftOf(needs)) / 10 * 9) : budget;
 }
 
 // One lane may keep what it takes without a budget, unless that is much of a small budget.
@@ -45,7 +45,7 @@ int64_t KeptByLanes(int64_t budget, int64_t share) {
 }
 
 KeptMemory KeptByLanes(const MemoryPlan::Needs& needs, int64_t budget) {
-  if (IsOnHost(needs)) return {KeptByLanes(budget, kLanesShareOfHost), 0};
+  if (RunsOnCpu(needs)) return {KeptByLanes(budget, kLanesShareOfHost), 0};
   const auto devices = static_cast<int64_t>(needs.device_bytes.size());
   return {KeptByLanes(budget, kLanesShareOfGpu), KeptByLanes(needs.host_pool_bytes / devices, kLanesShareOfPool)};
 }
@@ -86,14 +86,14 @@ std::string MoreThanTheHost(const MemoryPlan::Needs& needs, const MemoryPlan& pl
       "this process may have ", needs.host_bytes, " bytes of memory, but its budgets add up to ", plan.host_bytes,
       ": --host-pool-bytes ", needs.host_pool_bytes, ", --max-buffered-bytes ", needs.buffered_bytes,
       ", --max-stream-host-bytes of all streams ", plan.budgets.host_limit_bytes,
-      IsOnHost(needs) ? absl::StrCat(", --device-budget-bytes ", work_bytes, ", --kept-bytes ", needs.kept_bytes) : "",
+      RunsOnCpu(needs) ? absl::StrCat(", --device-budget-bytes ", work_bytes, ", --kept-bytes ", needs.kept_bytes) : "",
       "; the system may kill it under load; give it more memory or lower the budgets");
 }
 
 }  // namespace
 
 MemoryPlan MemoryPlan::Make(const Needs& needs) {
-  const bool on_host = IsOnHost(needs);
+  const bool on_host = RunsOnCpu(needs);
   const int64_t left = LeftOf(needs);
   const int devices = static_cast<int>(needs.device_bytes.size());
   MemoryPlan plan;

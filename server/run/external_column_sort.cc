@@ -59,7 +59,7 @@ bool Takes(const Spec& sort) {
   const Inputs inputs = InputsOf(sort);
   bool is_streamed = false, is_shared = false;
   for (const auto& [field, input] : inputs) {
-    if (!input->is_streamed() && !RowSource::IsOnHost(*input)) return false;
+    if (!input->is_streamed() && !RowSource::CanRead(*input)) return false;
     is_streamed |= input->is_streamed() || input->is_spilled;
     is_shared |= input->is_shared;
   }
@@ -163,7 +163,7 @@ absl::Status ExternalColumnSort::Work(Lane& lane, Outcome& outcome) {
   most.rows = std::min(most.rows, std::max<int64_t>(1, kTileBytes / shape_.row_bytes()));
   TableSink sink(shape_, std::move(places), std::move(most), means_.pipe.get(), &lane);
   const int64_t rows = spec_.limit < 0 ? spec_.rows() : std::min(spec_.limit, spec_.rows());
-  CORANK_RETURN_IF_ERROR(MergeTables(lane, shape_, runs, rows, sink, &outcome.stats, is_merge ? &check : nullptr));
+  CORANK_RETURN_IF_ERROR(MergeTables(runs, rows, sink, &outcome.stats, is_merge ? &check : nullptr));
   if (!check.in_order) return Unsorted(runs, lane);
   outcome.sort_algorithm = ToWire(check.algorithm);
   auto string_bytes = sink.taken().string_bytes.begin();

@@ -32,7 +32,7 @@ bool TakesShared(const MergeOperation& whole) {
   bool any_is_shared = false;
   for (const auto* inputs : {&merge.keys, &merge.values}) {
     for (const Operand& input : *inputs) {
-      if (!RowSource::IsOnHost(input)) return false;
+      if (!RowSource::CanRead(input)) return false;
       any_is_shared = any_is_shared || input.is_shared;
     }
   }

@@ -6,7 +6,7 @@
 #include "proto/wire_enums.h"
 #include "server/base/status_macros.h"
 #include "server/run/overlap.h"
-#include "server/run/row_sink.h"
+#include "server/run/row_source.h"
 #include "server/run/run_merge.h"
 #include "server/run/run_sort.h"
 #include "server/run/segment_sort.h"
@@ -47,11 +47,11 @@ bool SparesInputs(const SortOperation::Spec& sort) {
 bool Takes(const SortOperation::Spec& sort) {
   if (sort.limit == 0) return false;
   if (CameInStream(sort.keys)) return TakesStreams(sort);
-  return sort.keys.count > 0 && RowSource::IsOnHost(sort.keys) &&
+  return sort.keys.count > 0 && RowSource::CanRead(sort.keys) &&
          (sort.keys.is_shared || (sort.values && sort.values->is_shared)) &&
          (!sort.want_keys || RowResult::CanHold(sort.keys_target)) &&
          (!sort.want_indices || RowResult::CanHold(sort.indices_target)) &&
-         (!sort.values || (RowSource::IsOnHost(*sort.values) && RowResult::CanHold(sort.values_target))) &&
+         (!sort.values || (RowSource::CanRead(*sort.values) && RowResult::CanHold(sort.values_target))) &&
          (!sort.segment_offsets || SparesInputs(sort));
 }
 
@@ -106,49 +106,43 @@ absl::Status ExternalSort::Work(Lane& lane, Outcome& outcome) {
   std::vector<std::pair<absl::string_view, const Operand*>> arrays = {{"keys", &spec_.keys}};
   if (spec_.values) arrays.emplace_back("values", &*spec_.values);
   CORANK_ASSIGN_OR_RETURN(RowSource source, RowSource::Open(arrays, means_.source(), memory));
-  if (spec_.segment_offsets) return SortSegments(source.arrays(), lane, outcome);
+  if (spec_.segment_offsets) {
+    SegmentSorter sorter(spec_, source.arrays(), means_.piece_bytes, &memory, &lane, &outcome.stats);
+    CORANK_RETURN_IF_ERROR(WriteResults(spec_.keys.count, lane, outcome,
+                                        [&sorter](int64_t, RowSink& sink) { return sorter.SortInto(sink); }));
+    outcome.stats.set_runs(static_cast<int32_t>(sorter.runs()));
+    outcome.stats.set_out_of_core(true);
+    outcome.sort_algorithm = ToWire(sorter.algorithm());
+    return absl::OkStatus();
+  }
   RunSorter sorter(spec_, source.arrays(), means_.piece_bytes, &memory, &lane, &outcome.stats);
   CORANK_RETURN_IF_ERROR(sorter.AddAll(source));
   CORANK_ASSIGN_OR_RETURN(std::vector<SortedRun> runs, sorter.Finish());
-  lane.set_next_stage(Stage::kCopyOut);
   outcome.stats.set_runs(runs.size() > 1 ? static_cast<int32_t>(runs.size()) : 0);
   outcome.stats.set_out_of_core(sorter.out_of_core());
   // Without keys nothing was sorted; the answer is that of Sort for an empty array.
   const SortAlgorithm taken = sorter.algorithm() == SortAlgorithm::kAuto ? spec_.algorithm : sorter.algorithm();
   outcome.sort_algorithm = ToWire(taken == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : taken);
-  const RowShape shape = RunSorter::ShapeOf(spec_);
-  RunMerger merger(lane, shape, &outcome.stats);
+  RunMerger merger(lane, RunSorter::ShapeOf(spec_), &outcome.stats);
   CORANK_RETURN_IF_ERROR(merger.Reduce(runs, memory, source.arrays().front().field));
-  SortOperation::Spec whole = spec_;
-  whole.keys.count = sorter.row_count();
-  const SortOperation results_of(std::move(whole));
-  CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> results, RowResult::Make(results_of.results()));
-  const int64_t count = results_of.results().front().count;
-  if (count > 0) {
-    RowSink sink(shape, spec_.want_keys ? results.front().column() : RowSink::Column(),
-                 shape.value_bytes > 0 ? results.back().column() : RowSink::Column(), means_.pipe.get(), &lane,
-                 std::min(kSortTileBytes, TileShare(memory)));
-    if (spec_.want_indices) sink.NarrowValues(results_of.results().back().element_bytes);
-    CORANK_RETURN_IF_ERROR(merger.MergeFirst(count, runs, sink).status());
-  }
-  for (const RowResult& result : results) outcome.results.push_back(result.Collect());
-  return absl::OkStatus();
+  return WriteResults(sorter.row_count(), lane, outcome, [&](int64_t rows, RowSink& sink) {
+    return rows > 0 ? merger.MergeFirst(rows, runs, sink).status() : absl::OkStatus();
+  });
 }
 
-absl::Status ExternalSort::SortSegments(const std::vector<RowSource::Array>& arrays, Lane& lane, Outcome& outcome) {
-  JobMemory& memory = *means_.memory;
-  const SortOperation whole(spec_);
+absl::Status ExternalSort::WriteResults(int64_t count, Lane& lane, Outcome& outcome,
+                                        absl::FunctionRef<absl::Status(int64_t rows, RowSink& sink)> write) const {
+  lane.set_next_stage(Stage::kCopyOut);
+  SortOperation::Spec sorted = spec_;
+  sorted.keys.count = count;
+  const SortOperation whole(std::move(sorted));
   CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> results, RowResult::Make(whole.results()));
   const RowShape shape = RunSorter::ShapeOf(spec_);
   RowSink sink(shape, spec_.want_keys ? results.front().column() : RowSink::Column(),
                shape.value_bytes > 0 ? results.back().column() : RowSink::Column(), means_.pipe.get(), &lane,
-               std::min(kSortTileBytes, TileShare(memory)));
-  lane.set_next_stage(Stage::kCopyOut);
-  SegmentSorter sorter(spec_, arrays, means_.piece_bytes, &memory, &lane, &outcome.stats);
-  CORANK_RETURN_IF_ERROR(sorter.SortInto(sink));
-  outcome.stats.set_runs(static_cast<int32_t>(sorter.runs()));
-  outcome.stats.set_out_of_core(true);
-  outcome.sort_algorithm = ToWire(sorter.algorithm());
+               std::min(kSortTileBytes, TileShare(*means_.memory)));
+  if (spec_.want_indices) sink.NarrowValues(whole.results().back().element_bytes);
+  CORANK_RETURN_IF_ERROR(write(whole.results().front().count, sink));
   for (const RowResult& result : results) outcome.results.push_back(result.Collect());
   return absl::OkStatus();
 }

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "server/run/device_ops/sort.h"
 #include "server/run/external_work.h"
-#include "server/run/row_source.h"
+#include "server/run/row_sink.h"
 
 namespace corank {
 
@@ -32,7 +32,9 @@ class ExternalSort final : public ExternalOperation {
 
  private:
   absl::Status Work(Lane& lane, Outcome& outcome) override;
-  absl::Status SortSegments(const std::vector<RowSource::Array>& arrays, Lane& lane, Outcome& outcome);
+  // The results of a sort of that many keys, whose rows `write` writes into the sink.
+  absl::Status WriteResults(int64_t count, Lane& lane, Outcome& outcome,
+                            absl::FunctionRef<absl::Status(int64_t rows, RowSink& sink)> write) const;
 
   const SortOperation::Spec spec_;
 };

@@ -32,7 +32,7 @@ absl::StatusOr<RowSource> RowSource::Open(const std::vector<std::pair<absl::stri
   return source;
 }
 
-bool RowSource::IsOnHost(const Operand& array) {
+bool RowSource::CanRead(const Operand& array) {
   // Most bytes of an inline array beside others in shared memory.
   constexpr int64_t kMostMessageBytes = int64_t{1} << 20;
   return array.is_shared || array.is_snapshot || array.is_spilled ||

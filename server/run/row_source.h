@@ -29,13 +29,13 @@ class RowSource {
     std::shared_ptr<StreamBlock> copy = nullptr;  // keeps them, unless the caller or the request does
   };
 
-  /// `arrays`: with their fields. With a pipe, each is one of its inputs; without, IsOnHost. The pointees outlive the
+  /// `arrays`: with their fields. With a pipe, each is one of its inputs; without, CanRead. The pointees outlive the
   /// source.
   static absl::StatusOr<RowSource> Open(const std::vector<std::pair<absl::string_view, const Operand*>>& arrays,
                                         ChunkPipe* pipe, JobMemory& memory);
 
   /// Whether external work can read the array where it is, or copy it cheaply.
-  static bool IsOnHost(const Operand& array);
+  static bool CanRead(const Operand& array);
   /// Pinned memory that Open takes for such an array.
   static int64_t CopyBytes(const Operand& array) {
     return array.is_shared || array.is_snapshot || array.is_spilled ? 0 : array.size_bytes();

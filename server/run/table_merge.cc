@@ -180,9 +180,10 @@ int64_t TileHostBytes(const TableShape& shape, const TableSize& tile) {
   return TableSorter::kStreams * bytes;
 }
 
-absl::Status MergeTables(Lane& lane, const TableShape& shape, const std::vector<TableRun>& runs, int64_t rows,
-                         TableSink& sink, v1::RequestStats* stats, TableCheck* check) {
-  EngineStreamRing turns(lane, TableSorter::kStreams, stats);
+absl::Status MergeTables(const std::vector<TableRun>& runs, int64_t rows, TableSink& sink, v1::RequestStats* stats,
+                         TableCheck* check) {
+  const TableShape& shape = sink.shape();
+  EngineStreamRing turns(sink.lane(), TableSorter::kStreams, stats);
   std::vector<int64_t> begin;
   int64_t last = rows;  // of the rows that go to the device
   for (const TableRun& run : runs) begin.push_back(run.first);
@@ -191,7 +192,7 @@ absl::Status MergeTables(Lane& lane, const TableShape& shape, const std::vector<
     for (const TableRun& run : runs) last += run.rows;
   }
   for (int64_t done = 0; done < last;) {
-    CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+    CORANK_RETURN_IF_ERROR(sink.lane().CheckWanted());
     const bool is_wanted = done < rows;
     const int64_t most_rows = std::min(sink.tile_rows(), (is_wanted ? rows : last) - done);
     const Cut cut = NextTile(shape, runs, begin, most_rows, sink);

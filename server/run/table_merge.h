@@ -35,6 +35,8 @@ class TableSink {
   /// The tile is complete: all arrays hold their elements, but offsets are relative to the tile's strings. Called in
   /// order.
   void Done(const Tile& tile);
+  const TableShape& shape() const { return shape_; }
+  Lane& lane() const { return *lane_; }
   /// Of all tiles that were taken.
   const TableSize& taken() const { return taken_; }
 
@@ -54,12 +56,12 @@ struct TableCheck {
   SortAlgorithm algorithm = SortAlgorithm::kAuto;  // that merged the first tile
 };
 
-/// Merges the first `rows` rows of the runs into tiles of the sink. Stable: equal rows come from the earlier run first.
-/// Nothing is in progress when this returns. `check`: if not null, the caller sorted the runs, so all their rows are
-/// checked. They may lie in memory that anybody can change meanwhile, except for offsets; even then no tile exceeds its
-/// memory.
-absl::Status MergeTables(Lane& lane, const TableShape& shape, const std::vector<TableRun>& runs, int64_t rows,
-                         TableSink& sink, v1::RequestStats* stats, TableCheck* check = nullptr);
+/// Merges the first `rows` rows of the runs into tiles of the sink, on its lane. Stable: equal rows come from the
+/// earlier run first. Nothing is in progress when this returns. `check`: if not null, the caller sorted the runs, so
+/// all their rows are checked. They may lie in memory that anybody can change meanwhile, except for offsets; even then
+/// no tile exceeds its memory.
+absl::Status MergeTables(const std::vector<TableRun>& runs, int64_t rows, TableSink& sink, v1::RequestStats* stats,
+                         TableCheck* check = nullptr);
 /// Upper bound of the pinned memory for tiles of a table on their way to the device.
 int64_t TileHostBytes(const TableShape& shape, const TableSize& tile);
 
