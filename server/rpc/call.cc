@@ -79,7 +79,8 @@ absl::Status CallBase::CheckSize(size_t bytes) const {
 absl::StatusOr<bool> CallBase::AskForTurn(size_t bytes, std::unique_ptr<LargeCalls::Turn>* turn) const {
   bool begins = false;
   absl::StatusOr<std::unique_ptr<LargeCalls::Turn>> place = environment_.large_calls->Ask(
-      caller_->tenant, static_cast<int64_t>(bytes), deadline_, [call = call_] { call->Read(); }, &begins);
+      {caller_->tenant, call_->head().peer.get()}, static_cast<int64_t>(bytes), deadline_,
+      [call = call_] { call->Read(); }, &begins);
   if (!place.ok()) {
     environment_.metrics->CountRefusal(absl::IsDeadlineExceeded(place.status()) ? Refusal::kLate
                                                                                 : Refusal::kQueueRequests);

@@ -15,22 +15,40 @@ constexpr nanoseconds kLookInterval = std::chrono::milliseconds(5);
 constexpr nanoseconds kLeastRetry = std::chrono::milliseconds(10);
 constexpr int64_t kMib = int64_t{1} << 20;
 
+// What follows `last` in its order, which goes around.
+template <typename Map>
+typename Map::iterator Next(Map& map, const typename Map::key_type& last) {
+  const auto next = map.upper_bound(last);
+  return next == map.end() ? map.begin() : next;
+}
+
 }  // namespace
 
-nanoseconds LargeCalls::TimeToAnswer(const std::string& caller) const {
+LargeCalls::Own LargeCalls::FindOwn(const Caller& caller) const {
+  const auto line = lines_.find(caller.tenant);
+  if (line == lines_.end()) return {};
+  const auto& queues = line->second.queues;
+  const auto queue = queues.find(caller.connection);
+  return {line->second.size, queue == queues.end() ? 0 : queue->second.size(), queues.size()};
+}
+
+bool LargeCalls::IsFull(const Own& own) const {
+  return waiting_ >= options_.most_waiting || own.of_tenant >= static_cast<size_t>(options_.most_waiting_of_tenant) ||
+         own.of_connection >= static_cast<size_t>(options_.most_waiting_of_connection);
+}
+
+nanoseconds LargeCalls::TimeToAnswer(const Own& own) const {
   constexpr int kCaution = 2;  // calls differ
-  // Callers have their turns one after the other.
-  const auto line = lines_.find(caller);
-  const size_t own = line == lines_.end() ? 0 : line->second.size();
-  const size_t callers = lines_.size() + (line == lines_.end() ? 1 : 0);
-  const size_t before = std::min((own + 1) * callers, static_cast<size_t>(waiting_) + 1);
+  const size_t tenants = lines_.size() + (own.of_tenant == 0 ? 1 : 0);
+  const size_t connections = own.connections + (own.of_connection == 0 ? 1 : 0);
+  const size_t before_of_tenant = std::min((own.of_connection + 1) * connections, own.of_tenant + 1);
+  const size_t before = std::min(before_of_tenant * tenants, static_cast<size_t>(waiting_) + 1);
   const nanoseconds interval = std::min(duration_, options_.most_time) / options_.most_turns;
   return interval * static_cast<int64_t>(before) + kCaution * duration_;
 }
 
-absl::StatusOr<std::unique_ptr<LargeCalls::Turn>> LargeCalls::Ask(const std::string& caller, int64_t bytes,
-                                                                  Instant deadline, std::function<void()> begin,
-                                                                  bool* begins) {
+absl::StatusOr<std::unique_ptr<LargeCalls::Turn>> LargeCalls::Ask(const Caller& caller, int64_t bytes, Instant deadline,
+                                                                  std::function<void()> begin, bool* begins) {
   std::vector<std::function<void()>> called;
   std::unique_ptr<Turn> turn(new Turn(this, caller, std::move(begin)));
   absl::Status refusal;
@@ -41,16 +59,13 @@ absl::StatusOr<std::unique_ptr<LargeCalls::Turn>> LargeCalls::Ask(const std::str
     *begins = waiting_ == 0 && held_.size() < static_cast<size_t>(options_.most_turns);
     if (*begins) {
       turn->begin_ = nullptr;
-      last_ = caller;
+      last_ = caller.tenant;
       Hold(turn.get(), bytes, now);
     } else {
-      const nanoseconds time = TimeToAnswer(caller);
-      const auto line = lines_.find(caller);
-      const bool is_full =
-          waiting_ >= options_.most_waiting ||
-          (line != lines_.end() && line->second.size() >= static_cast<size_t>(options_.most_waiting_of_one));
+      const Own own = FindOwn(caller);
+      const nanoseconds time = TimeToAnswer(own);
       const absl::Duration retry = absl::FromChrono(std::max(time, kLeastRetry));
-      if (is_full) {
+      if (IsFull(own)) {
         refusal =
             RetryLater(v1::ERROR_REASON_QUEUE_FULL, "too many calls with large messages wait to send them", retry);
       } else if (deadline != kForever && (deadline - now) / 4 * 3 < time) {  // the rest for the way to the caller
@@ -60,7 +75,9 @@ absl::StatusOr<std::unique_ptr<LargeCalls::Turn>> LargeCalls::Ask(const std::str
             "time, or try again later",
             retry);
       } else {
-        lines_[caller].push_back({turn.get(), bytes});
+        Line& line = lines_[caller.tenant];
+        line.queues[caller.connection].push_back({turn.get(), bytes});
+        ++line.size;
         ++waiting_;
         LookLater();
       }
@@ -90,17 +107,36 @@ std::vector<std::function<void()>> LargeCalls::Advance(Instant now) {
     }
   }
   while (waiting_ > 0 && held_.size() < static_cast<size_t>(options_.most_turns)) {
-    auto next = lines_.upper_bound(last_);
-    if (next == lines_.end()) next = lines_.begin();
-    last_ = next->first;
-    const Waiting first = next->second.front();
-    next->second.pop_front();
-    if (next->second.empty()) lines_.erase(next);
-    --waiting_;
+    const Waiting first = TakeNext();
     Hold(first.turn, first.bytes, now);
     called.push_back(std::exchange(first.turn->begin_, nullptr));
   }
   return called;
+}
+
+LargeCalls::Waiting LargeCalls::TakeNext() {
+  const auto line = Next(lines_, last_);
+  last_ = line->first;
+  const auto queue = Next(line->second.queues, line->second.last);
+  line->second.last = queue->first;
+  const Waiting first = queue->second.front();
+  Withdraw(first.turn);
+  return first;
+}
+
+void LargeCalls::Withdraw(Turn* turn) {
+  const auto line = lines_.find(turn->caller_.tenant);
+  if (line == lines_.end()) return;
+  const auto queue = line->second.queues.find(turn->caller_.connection);
+  if (queue == line->second.queues.end()) return;
+  const auto place = std::find_if(queue->second.begin(), queue->second.end(),
+                                  [turn](const Waiting& waiting) { return waiting.turn == turn; });
+  if (place == queue->second.end()) return;
+  --waiting_;
+  --line->second.size;
+  queue->second.erase(place);
+  if (queue->second.empty()) line->second.queues.erase(queue);
+  if (line->second.size == 0) lines_.erase(line);
 }
 
 void LargeCalls::Leave(Turn* turn) {
@@ -114,14 +150,8 @@ void LargeCalls::Leave(Turn* turn) {
     }
     if (turn->is_held_) {
       held_.erase(turn);
-    } else if (const auto line = lines_.find(turn->caller_); line != lines_.end()) {
-      const auto place = std::find_if(line->second.begin(), line->second.end(),
-                                      [turn](const Waiting& waiting) { return waiting.turn == turn; });
-      if (place != line->second.end()) {
-        line->second.erase(place);
-        --waiting_;
-      }
-      if (line->second.empty()) lines_.erase(line);
+    } else {
+      Withdraw(turn);
     }
     called = Advance(now);
   }
