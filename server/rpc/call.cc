@@ -77,6 +77,8 @@ absl::Status CallBase::CheckSize(size_t bytes) const {
 }
 
 absl::StatusOr<bool> CallBase::AskForTurn(size_t bytes, std::unique_ptr<LargeCalls::Turn>* turn) const {
+  CORANK_RETURN_IF_ERROR(environment_.queue->CheckRoom(caller_->tenant, static_cast<int64_t>(bytes)));
+  if (*turn != nullptr) return true;
   bool begins = false;
   absl::StatusOr<std::unique_ptr<LargeCalls::Turn>> place = environment_.large_calls->Ask(
       {caller_->tenant, call_->head().peer.get()}, static_cast<int64_t>(bytes), deadline_,
@@ -261,7 +263,7 @@ void UnaryCall::Begin() {
 wire::Sink* UnaryCall::OnMessageBegin(size_t size) {
   absl::Status status = CheckSize(size);
   if (status.ok()) status = CheckAnswersTaken();
-  if (status.ok() && size > static_cast<size_t>(wire::kUnreadBytes) && turn_ == nullptr) {
+  if (status.ok() && size > static_cast<size_t>(wire::kUnreadBytes)) {
     const absl::StatusOr<bool> begins = AskForTurn(size, &turn_);
     if (begins.ok() && !*begins) return nullptr;
     status = begins.status();

@@ -110,8 +110,8 @@ class CallBase : public Completion {
 
   const CallEnvironment& environment() const { return environment_; }
   wire::Call& call() const { return *call_; }
-  /// For a message of this size, in `turn`. Whether it may come now; if not, the call's Read follows once it may. With
-  /// RetryInfo: it may not come at all.
+  /// For a message of this size, in `turn`, which may have begun. Whether the message may come now; if not, the call's
+  /// Read follows once it may. With RetryInfo: it may not come at all, because the queue or the line of turns is full.
   absl::StatusOr<bool> AskForTurn(size_t bytes, std::unique_ptr<LargeCalls::Turn>* turn) const;
   /// For a message of this size. INVALID_ARGUMENT.
   absl::Status CheckSize(size_t bytes) const;

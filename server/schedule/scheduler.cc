@@ -166,7 +166,7 @@ absl::Status Scheduler::Refuse(Refusal reason, absl::Status status) const {
 }
 
 absl::Status Scheduler::Enqueue(std::unique_ptr<Task>& task) {
-  CORANK_RETURN_IF_ERROR(CheckRoom(*task));
+  CORANK_RETURN_IF_ERROR(CheckRoom(DemandOf(*task)));
   Count(1, task->request.bytes);
   if (task->plan.is_small()) {
     ++small_requests_;
@@ -182,32 +182,37 @@ absl::Status Scheduler::Enqueue(std::unique_ptr<Task>& task) {
   return absl::OkStatus();
 }
 
-absl::Status Scheduler::CheckRoom(const Task& task) {
+absl::Status Scheduler::CheckRoom(absl::string_view tenant, int64_t bytes) const {
+  absl::MutexLock lock(&mutex_);
+  return CheckRoom({TaskPriority::kHigh, bytes, tenant});
+}
+
+absl::Status Scheduler::CheckRoom(const Demand& demand) const {
   int64_t requests = 0;  // of this priority and of lower ones
   int64_t bytes = 0;
-  for (size_t i = static_cast<size_t>(task.request.priority); i < lines_.size(); ++i) {
+  for (size_t i = static_cast<size_t>(demand.priority); i < lines_.size(); ++i) {
     requests += lines_[i].requests();
     bytes += lines_[i].bytes();
   }
-  const int64_t most_requests = ShareOf(task.request.priority, options_.max_requests);
+  const int64_t most_requests = ShareOf(demand.priority, options_.max_requests);
   // One request may always wait; only the limit of all applies to it.
-  const int64_t most_bytes = requests == 0 ? options_.max_bytes : ShareOf(task.request.priority, options_.max_bytes);
+  const int64_t most_bytes = requests == 0 ? options_.max_bytes : ShareOf(demand.priority, options_.max_bytes);
   const int64_t free_requests = std::min(most_requests - requests, options_.max_requests - requests_);
   const int64_t free_bytes = std::min(most_bytes - bytes, options_.max_bytes - bytes_);
   const bool requests_full = free_requests <= 0;
-  if (requests_full || task.request.bytes > free_bytes) {
+  if (requests_full || demand.bytes > free_bytes) {
     const std::string what = requests_full
                                  ? absl::StrCat(requests, " requests are waiting, and the limit is ", most_requests)
                                  : absl::StrCat(bytes, " bytes of requests are waiting, and the limit is ", most_bytes);
     return Refuse(
         requests_full ? Refusal::kQueueRequests : Refusal::kQueueBytes,
-        RetryLater(v1::ERROR_REASON_QUEUE_FULL, Full(task.request.priority) + what, rate_.RetryDelay(CostAhead(task))));
+        RetryLater(v1::ERROR_REASON_QUEUE_FULL, Full(demand.priority) + what, rate_.RetryDelay(CostAhead(demand))));
   }
-  return CheckTenantRoom(task, free_requests, free_bytes);
+  return CheckTenantRoom(demand, free_requests, free_bytes);
 }
 
-absl::Status Scheduler::CheckTenantRoom(const Task& task, int64_t free_requests, int64_t free_bytes) {
-  const std::string& tenant = task.request.caller->tenant;
+absl::Status Scheduler::CheckTenantRoom(const Demand& demand, int64_t free_requests, int64_t free_bytes) const {
+  const absl::string_view tenant = demand.tenant;
   int64_t requests = 0;
   int64_t bytes = 0;
   for (const FairLine& line : lines_) {
@@ -219,28 +224,28 @@ absl::Status Scheduler::CheckTenantRoom(const Task& task, int64_t free_requests,
     return Refuse(reason,
                   RetryLater(v1::ERROR_REASON_QUOTA_EXCEEDED,
                              absl::StrCat("this tenant's part of the queue is full: ", used, of, " are waiting, ", why),
-                             rate_.RetryDelay(CostAhead(task))));
+                             rate_.RetryDelay(CostAhead(demand))));
   };
   if (options_.tenant_max_requests > 0 && requests >= options_.tenant_max_requests) {
     return full(Refusal::kTenantRequests, requests, " requests",
                 absl::StrCat("and the limit is ", options_.tenant_max_requests));
   }
-  if (options_.tenant_max_bytes > 0 && task.request.bytes > options_.tenant_max_bytes - bytes) {
+  if (options_.tenant_max_bytes > 0 && demand.bytes > options_.tenant_max_bytes - bytes) {
     return full(Refusal::kTenantBytes, bytes, " bytes", absl::StrCat("and the limit is ", options_.tenant_max_bytes));
   }
   if (tenant.empty()) return absl::OkStatus();
   constexpr char kLeft[] = "and the rest is for other tenants";
   const int64_t share = options_.tenant_share_of_free;
   if (requests / share >= free_requests) return full(Refusal::kTenantRequests, requests, " requests", kLeft);
-  if ((bytes + task.request.bytes) / share > free_bytes - task.request.bytes) {
+  if ((bytes + demand.bytes) / share > free_bytes - demand.bytes) {
     return full(Refusal::kTenantBytes, bytes, " bytes", kLeft);
   }
   return absl::OkStatus();
 }
 
-double Scheduler::CostAhead(const Task& task) const {
-  double cost = LineOf(task).CostAhead(task.request.caller->tenant);
-  for (size_t i = 0; i < static_cast<size_t>(task.request.priority); ++i) cost += lines_[i].cost();
+double Scheduler::CostAhead(const Demand& demand) const {
+  double cost = lines_[static_cast<size_t>(demand.priority)].CostAhead(demand.tenant);
+  for (size_t i = 0; i < static_cast<size_t>(demand.priority); ++i) cost += lines_[i].cost();
   return cost;
 }
 
@@ -249,7 +254,7 @@ absl::Status Scheduler::CheckInTime(const Task& task) const {
   const Instant now = clock_->Now();
   const absl::Duration left = absl::Nanoseconds(Nanoseconds(now, task.request.deadline));
   absl::Duration wait = absl::ZeroDuration();
-  if (requests_ > 0) wait = rate_.Time(CostAhead(task));
+  if (requests_ > 0) wait = rate_.Time(CostAhead(DemandOf(task)));
   if (WaitingTakers(task.plan.devices) == 0) wait = (wait + SoonestEnd(task.plan.devices, now)) * caution_.Factor(now);
   const absl::Duration own =
       times_.Estimate(task.plan.operation->op(), task.plan.work_bytes, now).value_or(absl::ZeroDuration());

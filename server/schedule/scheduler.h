@@ -99,6 +99,10 @@ class Scheduler final : public WorkSource {
   /// that may run the task.
   [[nodiscard]] absl::Status Submit(std::unique_ptr<Task>&& task) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  /// Before a message of `bytes` is read, which tells its priority: whether the queue has room for it if it is urgent.
+  /// RESOURCE_EXHAUSTED with RetryInfo: it has none, or the tenant's part of it is full.
+  [[nodiscard]] absl::Status CheckRoom(absl::string_view tenant, int64_t bytes) const ABSL_LOCKS_EXCLUDED(mutex_);
+
   /// Ends waiting tasks that were cancelled or whose deadline passed. Call it when a call is cancelled; the queue
   /// handles deadlines itself.
   void Sweep() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -141,19 +145,25 @@ class Scheduler final : public WorkSource {
   absl::Status CheckOpen(const Task& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RunOnHost(std::unique_ptr<Task>& task) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Enqueue(std::unique_ptr<Task>& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckRoom(const Task& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckTenantRoom(const Task& task, int64_t free_requests, int64_t free_bytes)
+  // What a request takes of the queue.
+  struct Demand {
+    TaskPriority priority;
+    int64_t bytes;
+    absl::string_view tenant;
+  };
+  static Demand DemandOf(const Task& task) {
+    return {task.request.priority, task.request.bytes, task.request.caller->tenant};
+  }
+  absl::Status CheckRoom(const Demand& demand) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckTenantRoom(const Demand& demand, int64_t free_requests, int64_t free_bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckInTime(const Task& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Cost of the tasks ahead of a task like this one.
-  double CostAhead(const Task& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  double CostAhead(const Demand& demand) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Estimated time until the first batch on these devices ends.
   absl::Duration SoonestEnd(uint64_t devices, Instant now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   FairLine& LineOf(const Task& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return lines_[static_cast<size_t>(task.request.priority)];
-  }
-  const FairLine& LineOf(const Task& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return lines_[static_cast<size_t>(task.request.priority)];
   }
   // Whether the task leaves its taker soon; always true without leaves_a_taker.

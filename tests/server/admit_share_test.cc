@@ -130,6 +130,41 @@ TEST_F(ShareTest, ATenantsFloodLeavesRoomForOthers) {
   EXPECT_TRUE(queue.Submit(Of("quiet")).ok());
 }
 
+TEST_F(ShareTest, BeforeItsMessageIsReadARequestIsRefusedOnlyIfNoPriorityWouldHelp) {
+  Scheduler::Options options;
+  options.batch_requests = 1;
+  options.max_requests = 16;
+  options.max_bytes = 1000;
+  Scheduler queue(options, &clock_, &metrics_);
+  EXPECT_TRUE(queue.CheckRoom("", 1000).ok());
+  EXPECT_EQ(queue.CheckRoom("", 1001).code(), absl::StatusCode::kResourceExhausted);
+  while (queue.Submit(Of("")).ok()) continue;  // of normal priority
+  EXPECT_TRUE(queue.CheckRoom("", 1).ok()) << "it may be urgent";
+  while (queue.Submit(Of("", 1, TaskPriority::kHigh)).ok()) continue;
+  const absl::Status refused = queue.CheckRoom("", 1);
+  EXPECT_EQ(ReasonOf(refused), v1::ERROR_REASON_QUEUE_FULL);
+  EXPECT_TRUE(HasRetryDelay(refused));
+  TakeOne(queue);
+  EXPECT_TRUE(queue.CheckRoom("", 1).ok());
+}
+
+TEST_F(ShareTest, BeforeItsMessageIsReadARequestIsRefusedIfItsTenantHasItsPart) {
+  Scheduler::Options options;
+  options.batch_requests = 1;
+  options.tenant_max_requests = 2;
+  options.tenant_max_bytes = 10;
+  Scheduler queue(options, &clock_, &metrics_);
+  EXPECT_TRUE(queue.CheckRoom("a", 11).ok()) << "one may always wait";
+  ASSERT_TRUE(queue.Submit(Of("a", 4)).ok());
+  EXPECT_TRUE(queue.CheckRoom("a", 6).ok());
+  EXPECT_EQ(ReasonOf(queue.CheckRoom("a", 7)), v1::ERROR_REASON_QUOTA_EXCEEDED);
+  ASSERT_TRUE(queue.Submit(Of("a", 4)).ok());
+  const absl::Status refused = queue.CheckRoom("a", 1);
+  EXPECT_EQ(ReasonOf(refused), v1::ERROR_REASON_QUOTA_EXCEEDED);
+  EXPECT_TRUE(HasRetryDelay(refused));
+  EXPECT_TRUE(queue.CheckRoom("b", 7).ok());
+}
+
 TEST_F(ShareTest, TheLastIdleTakerIsLeftToOthers) {
   Scheduler::Options options = Roomy();
   options.leaves_a_taker = true;

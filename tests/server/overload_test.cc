@@ -104,6 +104,25 @@ TEST_F(OverloadTest, QueuedBytesAreLimitedToo) {
   EXPECT_TRUE(first.Wait().ok());
 }
 
+TEST_F(OverloadTest, AFullQueueRefusesALargeMessageBeforeItIsRead) {
+  constexpr size_t kLarge = size_t{1} << 20;
+  Server::Options options = TestOptions();
+  options.queue.max_bytes = kLarge * 3 / 2;
+  StartServer(options);
+  auto held = SendAndHold();
+  PendingSort first(running_->stub(), absl::InfiniteDuration(), v1::PRIORITY_NORMAL, kLarge);
+  ASSERT_TRUE(AwaitWaiting(1));
+  PendingSort second(running_->stub(), absl::InfiniteDuration(), v1::PRIORITY_HIGH, kLarge);
+  const grpc::Status refused = second.Wait();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_GT(RetryDelay(refused), absl::ZeroDuration());
+  puppet_->Release();
+  EXPECT_TRUE(held->Wait().ok());
+  EXPECT_TRUE(first.Wait().ok());
+  ExpectAllFreed(running_->server());
+  EXPECT_LT(MetricOf(running_->server(), "corank_received_bytes_total", "sort"), 2 * kLarge);
+}
+
 TEST_F(OverloadTest, ACancelledRequestLeavesTheQueueAtOnce) {
   StartServer();
   auto held = SendAndHold();
