@@ -47,7 +47,6 @@ absl::Status CallBase::Admit() {
 
 void CallBase::Refuse(const absl::Status& status) {
   id_ = IdOf(call_->head(), options().request_id());
-  CountIfShort(status, environment_.metrics);
   Outcome nothing;
   Reply(status, nothing);
 }
@@ -240,12 +239,14 @@ UnaryCall::UnaryCall(const CallEnvironment* environment, std::shared_ptr<wire::C
           [this](size_t bytes) { return InlinePayloads::Place(bytes, places().host_pool); },
           [this](const absl::Status& status) {
             is_started_ = true;
+            CountIfShort(status, this->environment().metrics);
             Refuse(status);
           }) {}
 
 absl::Status UnaryCall::CheckAnswersTaken() const {
   constexpr absl::Duration kRetry = absl::Seconds(1);
   if (!call().MustTakeAnswers(caller().tenant)) return absl::OkStatus();
+  environment().metrics->CountRefusal(Refusal::kMemory);
   return RetryLater(v1::ERROR_REASON_QUOTA_EXCEEDED,
                     "too many bytes of earlier answers are unread on this connection, or by this tenant", kRetry);
 }
@@ -268,7 +269,10 @@ wire::Sink* UnaryCall::OnMessageBegin(size_t size) {
     if (begins.ok() && !*begins) return nullptr;
     status = begins.status();
   }
-  if (status.ok()) status = receiver_.Begin(size);
+  if (status.ok()) {
+    status = receiver_.Begin(size);
+    CountIfShort(status, environment().metrics);
+  }
   if (!status.ok()) {
     is_started_ = true;
     Refuse(status);

@@ -121,6 +121,8 @@ TEST_F(OverloadTest, AFullQueueRefusesALargeMessageBeforeItIsRead) {
   EXPECT_TRUE(first.Wait().ok());
   ExpectAllFreed(running_->server());
   EXPECT_LT(MetricOf(running_->server(), "corank_received_bytes_total", "sort"), 2 * kLarge);
+  EXPECT_EQ(MetricOf(running_->server(), "corank_refused_total", "queue_bytes"), 1);
+  EXPECT_EQ(MetricOf(running_->server(), "corank_refused_total", "memory"), 0);
 }
 
 TEST_F(OverloadTest, ACancelledRequestLeavesTheQueueAtOnce) {
