@@ -320,6 +320,8 @@ absl::Status Server::StartRpc() {
   };
   large_calls_ = std::make_unique<LargeCalls>(clock_, std::move(large));
   environment.large_calls = large_calls_.get();
+  if (options_.tenant_max_rate > 0) rates_ = std::make_unique<TenantRates>(options_.tenant_max_rate);
+  environment.rates = rates_.get();
   environment.timers = timers_.get();
   environment.gate = &gate_;
   environment.slow_request_ns = options_.slow_request.count();

@@ -33,6 +33,7 @@
 #include "server/rpc/health.h"
 #include "server/rpc/helpers.h"
 #include "server/rpc/large_calls.h"
+#include "server/rpc/tenant_rates.h"
 #include "server/rpc_endpoint.h"
 #include "server/run/engine_choice.h"
 #include "server/run/lane_pool.h"
@@ -92,6 +93,8 @@ class Server {
     Limits limits;
     Scheduler::Options queue;
     Scheduler::Options long_queue;
+    /// Requests of one tenant in a second; 0: any number.
+    int64_t tenant_max_rate = 0;
     /// Memory of each device for running requests together; 0: nine tenths of the device's, less that of stored arrays.
     int64_t device_budget_bytes = 0;
     HostPool::Options host_pool;
@@ -216,6 +219,7 @@ class Server {
   std::unique_ptr<Engine> host_engine_;   // exists beside GPUs
   std::unique_ptr<LanePool> host_lanes_;  // for small requests; null if these go to the devices too
   std::unique_ptr<LargeCalls> large_calls_;
+  std::unique_ptr<TenantRates> rates_;
   std::unique_ptr<CorankServiceImpl> corank_service_;
   std::unique_ptr<MemoryServiceImpl> memory_service_;
   std::unique_ptr<InferenceService> inference_service_;  // null: not served

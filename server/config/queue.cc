@@ -34,6 +34,9 @@ ABSL_FLAG(int32_t, tenant_max_queued_requests, 0,
 ABSL_FLAG(
     corank::ByteCount, tenant_max_queued_bytes, 0,
     "Maximum total bytes of one tenant's waiting requests, at least --max-request-bytes. 0: no fixed limit, as above.");
+ABSL_FLAG(int32_t, tenant_max_rate, 0,
+          "Maximum number of requests that one tenant may make in a second, on all its connections. The server refuses "
+          "further ones before it reads their messages. 0: no limit.");
 ABSL_FLAG(int32_t, batch_delay_us, 0,
           "Microseconds that a small request waits for others to form a batch while a lane is free, 0 to 1000000.");
 ABSL_FLAG(corank::ByteCount, batch_bytes, 1 << 20,
@@ -47,6 +50,7 @@ namespace corank {
 namespace {
 
 constexpr int64_t kMostRequests = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMostRate = 1'000'000'000;  // one a nanosecond
 
 absl::Status ReadWeights(FairLine::Weights& weights) {
   for (const std::string& entry : absl::GetFlag(FLAGS_tenant_weights)) {
@@ -73,7 +77,7 @@ absl::Status ReadShares(Server::Options& server) {
         "tenant-max-queued-bytes",
         absl::StrCat(queue.tenant_max_bytes, " is less than --max-request-bytes, ", server.limits.max_request_bytes));
   }
-  return absl::OkStatus();
+  return Take(FLAGS_tenant_max_rate, server.tenant_max_rate, 0, kMostRate);
 }
 
 absl::Status ReadBatches(Server::Options& server) {
@@ -108,8 +112,8 @@ Group QueueGroup() {
           "Queueing, fair shares and batching",
           {Shown(FLAGS_max_queued_requests), Shown(FLAGS_max_queued_bytes), Shown(FLAGS_direct_bytes),
            Shown(FLAGS_host_bytes), Hidden(FLAGS_tenant_weights), Shown(FLAGS_tenant_max_queued_requests),
-           Shown(FLAGS_tenant_max_queued_bytes), Shown(FLAGS_batch_delay_us), Shown(FLAGS_batch_bytes),
-           Shown(FLAGS_device_budget_bytes)},
+           Shown(FLAGS_tenant_max_queued_bytes), Shown(FLAGS_tenant_max_rate), Shown(FLAGS_batch_delay_us),
+           Shown(FLAGS_batch_bytes), Shown(FLAGS_device_budget_bytes)},
           ReadQueue};
 }
 

@@ -51,6 +51,7 @@ enum class Refusal : uint8_t {
   kQueueBytes,
   kTenantRequests,
   kTenantBytes,
+  kTenantRate,
   kMemory,
   kLate,
   kDraining,
@@ -59,11 +60,11 @@ enum class Refusal : uint8_t {
   kForbidden,
   kIncomplete,
 };
-inline constexpr int kRefusalCount = 11;
+inline constexpr int kRefusalCount = 12;
 constexpr const char* RefusalName(Refusal refusal) {
-  constexpr const char* kNames[kRefusalCount] = {"queue_requests",  "queue_bytes", "tenant_requests", "tenant_bytes",
-                                                 "memory",          "late",        "draining",        "device_lost",
-                                                 "unauthenticated", "forbidden",   "incomplete"};
+  constexpr const char* kNames[kRefusalCount] = {
+      "queue_requests", "queue_bytes", "tenant_requests", "tenant_bytes",    "tenant_rate", "memory",
+      "late",           "draining",    "device_lost",     "unauthenticated", "forbidden",   "incomplete"};
   return kNames[static_cast<int>(refusal)];
 }
 

@@ -29,6 +29,7 @@
 #include "server/rpc/large_calls.h"
 #include "server/rpc/message_receiver.h"
 #include "server/rpc/responses.h"
+#include "server/rpc/tenant_rates.h"
 #include "server/run/stream_options.h"
 #include "server/run/task.h"
 #include "server/schedule/scheduler.h"
@@ -57,6 +58,8 @@ struct CallEnvironment {
   std::shared_ptr<Budget> job_memory = Budget::Create(std::numeric_limits<int64_t>::max());
   /// Outlives the loops that calls run on.
   LargeCalls* large_calls = nullptr;
+  /// Null: tenants may make any number of requests.
+  TenantRates* rates = nullptr;
   /// For what is to happen later.
   wire::Loop* timers = nullptr;
   /// Closed while the server takes no new requests.
@@ -67,6 +70,9 @@ struct CallEnvironment {
   const Authenticator* authenticator = nullptr;
 };
 
+/// Counts a request that arrives `now`. RESOURCE_EXHAUSTED with RetryInfo: its tenant makes too many.
+absl::Status TakeRate(const CallEnvironment& environment, const Caller& caller, Instant now);
+
 /// One request. Whoever sends the response calls End when that is done. The call keeps itself until then; if a lane
 /// abandoned it, until that lane releases it too.
 class CallBase : public Completion {
@@ -74,8 +80,8 @@ class CallBase : public Completion {
   /// `op`: unset if only the message tells.
   CallBase(const CallEnvironment* environment, std::shared_ptr<wire::Call> call, std::optional<Operator> op);
 
-  /// Decides by the head whether the message is wanted: who calls, what the caller may do, whether the server takes
-  /// requests. An error goes to Refuse.
+  /// Decides by the head whether the message is wanted: who calls, what the caller may do and how often, whether the
+  /// server takes requests. An error goes to Refuse.
   absl::Status Admit();
   /// Answers with an error, before Start.
   void Refuse(const absl::Status& status);

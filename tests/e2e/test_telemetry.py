@@ -127,7 +127,7 @@ def test_gauges_and_refusals_are_there_before_anything_happens(corankd: pathlib.
         assert now[f'corank_memory_used_bytes{{budget="{budget}"}}'] == 0
     assert now['corank_memory_limit_bytes{budget="host_pool"}'] == 3 << 30
     assert now['corank_memory_limit_bytes{budget="kept_arrays"}'] == 1 << 20
-    reasons = "queue_requests queue_bytes tenant_requests tenant_bytes memory late draining device_lost"
+    reasons = "queue_requests queue_bytes tenant_requests tenant_bytes tenant_rate memory late draining device_lost"
     for reason in f"{reasons} unauthenticated forbidden incomplete".split():
         assert now[f'corank_refused_total{{reason="{reason}"}}'] == 0
     assert {name for name in now if name.startswith("corank_cancelled_total")} == {

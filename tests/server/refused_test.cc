@@ -171,6 +171,22 @@ TEST_F(RefusedByTheServer, WhileItDrains) {
   EXPECT_THAT(Counts(), UnorderedElementsAre(Pair("draining", 2)));
 }
 
+TEST_F(RefusedByTheServer, ForTheTenantsRate) {
+  FakeClock clock;
+  Server::Options options = TestOptions();
+  options.tenant_max_rate = 2;
+  auto [puppet, engine] = MakePuppet(nullptr);
+  running_ = std::make_unique<RunningServer>(options, std::move(engine), &clock);
+  EXPECT_EQ(Sort(4), grpc::StatusCode::OK);
+  EXPECT_EQ(Sort(4), grpc::StatusCode::OK);
+  EXPECT_EQ(Sort(4), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Execute(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(Counts(), UnorderedElementsAre(Pair("tenant_rate", 2)));
+  clock.Advance(std::chrono::seconds(1));
+  EXPECT_EQ(Sort(4), grpc::StatusCode::OK);
+  running_.reset();  // before its clock
+}
+
 TEST_F(RefusedByTheServer, OnceTheDeviceIsLost) {
   Start(TestOptions(), [](const std::string& phase, OperatorReport*) {
     return phase == "Run" ? absl::UnavailableError("a fault") : absl::OkStatus();

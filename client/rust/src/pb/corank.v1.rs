@@ -3508,8 +3508,8 @@ pub enum ErrorReason {
     /// RESOURCE_EXHAUSTED with RetryInfo. Others use the device memory, host memory or room for kept arrays that the
     /// request needs. Retry later.
     MemoryFull = 9,
-    /// RESOURCE_EXHAUSTED. The caller's tenant has as much as one tenant may have: kept bytes, regions, leases, or waiting
-    /// requests. Delete or unregister some; if there is a RetryInfo, waiting helps too.
+    /// RESOURCE_EXHAUSTED. The caller's tenant has as much as one tenant may have: kept bytes, regions, leases, waiting
+    /// requests, or requests a second. Delete or unregister some; if there is a RetryInfo, waiting helps too.
     QuotaExceeded = 10,
     /// RESOURCE_EXHAUSTED with RetryInfo. The server has its maximum of regions, leases or health watches. Retry later.
     TooManyOpen = 11,

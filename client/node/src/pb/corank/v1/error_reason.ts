@@ -67,8 +67,8 @@ export enum ErrorReason {
    */
   ERROR_REASON_MEMORY_FULL = 9,
   /**
-   * ERROR_REASON_QUOTA_EXCEEDED - RESOURCE_EXHAUSTED. The caller's tenant has as much as one tenant may have: kept bytes, regions, leases, or waiting
-   * requests. Delete or unregister some; if there is a RetryInfo, waiting helps too.
+   * ERROR_REASON_QUOTA_EXCEEDED - RESOURCE_EXHAUSTED. The caller's tenant has as much as one tenant may have: kept bytes, regions, leases, waiting
+   * requests, or requests a second. Delete or unregister some; if there is a RetryInfo, waiting helps too.
    */
   ERROR_REASON_QUOTA_EXCEEDED = 10,
   /** ERROR_REASON_TOO_MANY_OPEN - RESOURCE_EXHAUSTED with RetryInfo. The server has its maximum of regions, leases or health watches. Retry later. */
