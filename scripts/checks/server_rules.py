@@ -4,9 +4,9 @@
 Usage: server_rules.py [ROOT]
 
 How a request is carried out is decided once, by plan/planner.h, from what its operation states about itself. So below
-server/ there is no dynamic_cast, and in server/plan no member is mutable: a const method changes nothing and does not
-wait. server/plan, schedule, run and model name nothing of the library that carries calls. Nothing waits by the wall
-clock.
+server/ there is no dynamic_cast, and no member is mutable but locks, in server/plan not even these: a const method
+changes nothing, and there it does not wait. Below rpc nothing names the library that carries calls. Nothing waits by
+the wall clock.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ class Rule(NamedTuple):
     reason: str
 
 
+BELOW_RPC = ("plan", "schedule", "run", "model", "memory", "observe", "security", "base")
+
 RULES = [
     Rule(re.compile(r"\bdynamic_cast\b"), (), "let the operation state it, and the planner decide"),
     Rule(re.compile(r"^\s*mutable\b"), ("plan",), "a const method changes nothing and does not wait"),
-    Rule(re.compile(r"\bgrpc(pp)?(::|/)"), ("plan", "schedule", "model"), "only rpc and what is below it know gRPC"),
+    Rule(re.compile(r"^\s*mutable (?!absl::Mutex\b)"), (), "a const method changes nothing"),
+    Rule(re.compile(r"\bgrpc(pp)?(::|/)"), BELOW_RPC, "only rpc and what is below it know gRPC"),
     Rule(
         re.compile(r"\b(Await|Wait)With(Timeout|Deadline)\b|\bsystem_clock\b"),
         (),

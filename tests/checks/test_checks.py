@@ -247,9 +247,10 @@ def test_operator_files_tells_the_operator_group_from_groups_of_settings(tmp_pat
 
 BROKEN_RULES = [
     ("server/rpc/a.cc", "const auto* sort = dynamic_cast<const SortOperation*>(&operation);"),
-    ("server/plan/a.h", "  mutable int64_t bytes_ = 0;"),
+    ("server/plan/a.h", "  mutable absl::Mutex mutex_;"),
+    ("server/memory/a.h", "  mutable int64_t bytes_ = 0;"),
     ("server/plan/a.h", '#include "grpcpp/support/slice.h"'),
-    ("server/schedule/a.cc", "grpc::Slice slice;"),
+    ("server/run/a.cc", "grpc::Slice slice;"),
     ("server/plan/a.cc", 'return absl::EndsWith(field, "counts");'),
     ("server/run/a.cc", "mutex_.AwaitWithTimeout(absl::Condition(&done_), timeout);"),
 ]

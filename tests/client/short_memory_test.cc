@@ -55,13 +55,11 @@ TEST_F(ShortMemory, AStreamedResultThatIsTooLargeForItFailsWhenItsFirstChunkCome
     CallOptions call;
     call.place = Place::kStream;
     call.connections = connections;
-    call.deadline = absl::Seconds(20);
-    const absl::Time start = absl::Now();
+    call.deadline = absl::Hours(1);  // until which the call would wait if something held it
     const absl::Status status = client->ExpandIntervals(request, call).status();
     EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr(absl::StrCat("not enough memory here for ", counts[0] * 256, " bytes of values")));
-    EXPECT_LT(absl::Now() - start, absl::Seconds(10));
   }
 }
 

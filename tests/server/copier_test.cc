@@ -61,10 +61,8 @@ TEST(CopierTest, NobodyWaitsLongForADeviceThatHangs) {
   EXPECT_EQ(late.code(), absl::StatusCode::kUnavailable) << late;
   EXPECT_TRUE(HasRetryDelay(late));
   behind.join();
-  // Many more copies, in less time than two waits.
-  const absl::Time start = absl::Now();
-  for (int i = 0; i < 100; ++i) EXPECT_FALSE((*copier)->ToHost(Bytes(unused), Bytes(from), kBytes).ok());
-  EXPECT_LT(absl::Now() - start, 50 * kPatience) << "not one after the other";
+  // Later ones do not wait. If each did, the test would not end in its time.
+  for (int i = 0; i < 10'000; ++i) EXPECT_FALSE((*copier)->ToHost(Bytes(unused), Bytes(from), kBytes).ok());
   EXPECT_EQ(to.use_count() + unused.use_count(), 3) << "one of the two is still the copy's, which may go on";
   EXPECT_EQ((*to)[0], 1000);
   goes_on.Notify();

@@ -187,17 +187,15 @@ TEST(Corankd, ADrainThatTakesTooLongDropsWhatWaitsAndSaysSo) {
 }
 
 TEST(Corankd, StopsAtOnceWhenThereIsNothingToFinish) {
-  Corankd process(FreePorts());
+  Corankd process(FreePorts({"--drain-timeout=1h"}));  // the open watch does not count
   ASSERT_TRUE(process.AwaitReady()) << process.Log();
   const auto channel = Connect(JsonString(process.Ports(), "grpc"));
   RawStream watch(channel, "/grpc.health.v1.Health/Watch", HealthRequest(""));
   ASSERT_EQ(watch.Read(), kServing);
   EXPECT_THAT(Scrape(JsonString(process.Ports(), "metrics")), HasSubstr("corank_queue_requests 0\n"));
-  const absl::Time start = absl::Now();
   process.Signal(SIGTERM);
   EXPECT_EQ(watch.Read(), kNotServing);
   EXPECT_EQ(process.Wait(), 0) << process.Log();
-  EXPECT_LT(absl::Now() - start, absl::Milliseconds(800)) << "a fraction of it on an idle machine, with the open watch";
   EXPECT_THAT(process.Log(), HasSubstr("\"event\":\"stopped\""));
 }
 
