@@ -18,6 +18,7 @@
 #include "server/wire/arrivals.h"
 #include "server/wire/frame_heads.h"
 #include "server/wire/loop.h"
+#include "server/wire/metadata.h"
 #include "server/wire/output.h"
 #include "server/wire/stream_call.h"
 #include "server/wire/tls.h"
@@ -197,7 +198,8 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   Instant unread_counted_ = {};
   std::map<std::string, UnreadAnswers::Debt, std::less<>> debts_;  // by tenant, of the calls that named one
   decltype(debts_)::pointer last_debt_ = nullptr;
-  Instant ends_ = kForever;  // when a connection that is draining is cut off
+  LastEncoded message_{EncodeMessage}, details_{EncodeBinary};  // of failed calls
+  Instant ends_ = kForever;                                     // when a connection that is draining is cut off
   Loop::Timer look_;
 };
 

@@ -251,9 +251,9 @@ void Connection::AllowUnread(StreamCall* call, int32_t bytes) {
 // Headers of a call, as nghttp2 takes them. Borrows what it is given, but for the base64 that it makes.
 class Connection::Headers {
  public:
-  /// value: one of a few, which HPACK's table can hold. Refusals of a flood are alike.
+  /// name: a literal. value: one of a few, which HPACK's table can hold. Refusals of a flood are alike.
   void Add(absl::string_view name, absl::string_view value) {
-    pairs_.push_back(Pair(name, value, NGHTTP2_NV_FLAG_NONE));
+    pairs_.push_back(Pair(name, value, NGHTTP2_NV_FLAG_NO_COPY_NAME));
   }
   /// value: differs from call to call, as ids do. In HPACK's table it would drive out the others, and nghttp2 compares
   /// each value with all that the table has for its name.
@@ -314,12 +314,11 @@ void Connection::AnswerOther(StreamCall* call) {
 
 void Connection::SubmitStatus(StreamCall* call, Headers* headers) {
   const bool is_head = headers->size() > 0;
-  const std::string code = absl::StrCat(call->status_.code);
-  const std::string message = EncodeMessage(call->status_.message);
-  const std::string details = EncodeBinary(call->status_.details);
+  const CallStatus& status = call->status_;
+  const std::string code = absl::StrCat(status.code);
   headers->Add("grpc-status", code);
-  if (!message.empty()) headers->Add("grpc-message", message);
-  if (!details.empty()) headers->Add("grpc-status-details-bin", details);
+  if (!status.message.empty()) headers->Add("grpc-message", message_.TextOf(status.message));
+  if (!status.details.empty()) headers->Add("grpc-status-details-bin", details_.TextOf(status.details));
   headers->Add(call->trailers_);
   if (is_head) {
     nghttp2_submit_response(session_, call->stream_, headers->data(), headers->size(), nullptr);

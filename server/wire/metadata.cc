@@ -51,8 +51,6 @@ std::string EncodeBinary(absl::string_view bytes) {
 std::string EncodeMessage(absl::string_view message) {
   constexpr char kDigits[] = "0123456789ABCDEF";
   const auto is_plain = [](char letter) { return letter >= 0x20 && letter <= 0x7e && letter != '%'; };
-  // Most are plain, and refusals of a flood must be cheap.
-  if (std::all_of(message.begin(), message.end(), is_plain)) return std::string(message);
   std::string encoded;
   encoded.reserve(message.size());
   for (const char letter : message) {
@@ -66,6 +64,14 @@ std::string EncodeMessage(absl::string_view message) {
     encoded += kDigits[code & 15];
   }
   return encoded;
+}
+
+const std::string& LastEncoded::TextOf(absl::string_view value) {
+  if (value != value_) {
+    value_ = std::string(value);
+    text_ = encode_(value);
+  }
+  return text_;
 }
 
 std::optional<std::chrono::nanoseconds> ParseTimeout(absl::string_view value) {

@@ -38,6 +38,18 @@ std::string EncodeBinary(absl::string_view bytes);
 /// `grpc-message`: percent-encoding of everything but printable ASCII.
 std::string EncodeMessage(absl::string_view message);
 
+/// Encodes a value unless it did so last. Refusals of a flood are alike, and must be cheap.
+class LastEncoded {
+ public:
+  explicit LastEncoded(std::string (*encode)(absl::string_view)) : encode_(encode) {}
+  /// Valid until it is called again.
+  const std::string& TextOf(absl::string_view value);
+
+ private:
+  std::string (*const encode_)(absl::string_view);
+  std::string value_, text_;
+};
+
 /// `grpc-timeout`: at most eight digits and a unit. Nothing if it is anything else.
 std::optional<std::chrono::nanoseconds> ParseTimeout(absl::string_view value);
 

@@ -43,6 +43,20 @@ TEST(MetadataTest, EncodesWhatIsNotPrintableAscii) {
   EXPECT_EQ(EncodeMessage("\xe2\x98\xba"), "%E2%98%BA");
 }
 
+TEST(LastEncoded, EncodesEachValueThatDiffersFromTheLast) {
+  static int calls = 0;
+  LastEncoded last([](absl::string_view value) {
+    ++calls;
+    return EncodeMessage(value);
+  });
+  EXPECT_EQ(last.TextOf("1%"), "1%25");
+  EXPECT_EQ(last.TextOf("1%"), "1%25");
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(last.TextOf("2%"), "2%25");
+  EXPECT_EQ(last.TextOf("1%"), "1%25");
+  EXPECT_EQ(calls, 3);
+}
+
 TEST(MetadataTest, ReadsTimeoutsOfEveryUnit) {
   EXPECT_EQ(ParseTimeout("1n"), nanoseconds(1));
   EXPECT_EQ(ParseTimeout("2u"), nanoseconds(2'000));
