@@ -295,16 +295,17 @@ def sharded() -> Iterator[Vector]:
         delete("k"),
         server="listed",
     )
-    refused = {"code": "INVALID_ARGUMENT", "reason": "PLACE_NOT_SUPPORTED"}
+    needles = more.like(more.items[:3])
+    positions = oracle.numbers("uint32", oracle.search(also, needles, False, False))
     yield steps(
-        "sharded/refused",
-        [*needs, "search", "group", "chains"],
-        store("k", keys, sharded=True),
-        call("search", {"haystack": handle("k", keys), "needles": more}, error={**refused, "field": "haystack"}),
-        call("group", {"keys": handle("k", keys), "outputs": ["keys"]}, error={**refused, "field": "keys"}),
-        call("sort", {"keys": handle("k", keys)}, keep={"keys": "whole"}, error=refused),
-        {"command": "chain", "operations": [operation("sort", {"keys": handle("k", keys)})], "error": refused},
-        delete("k"),
+        "sharded/whole",
+        [*needs, "search"],
+        store("o", also, sharded=True),
+        call("search", {"haystack": handle("o", also), "needles": needles}, results={"positions": positions.json()}),
+        call("sort", {"keys": handle("o", also)}, keep={"keys": "w"}, results={"keys": handle("w", also)}),
+        fetch("w", also),
+        delete("o"),
+        delete("w"),
     )
 
 

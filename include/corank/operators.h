@@ -107,8 +107,7 @@ struct Output {
   std::string stored;
   /// The server keeps the stored result only until the end of the chain (chain.h).
   bool temporary = false;
-  /// The server divides the stored result among its GPUs (Client::StoreSharded). Only Merge, Sort without segments
-  /// and the operators on intervals take this.
+  /// The server divides the stored result among its GPUs (Client::StoreSharded).
   bool sharded = false;
 };
 

@@ -31,6 +31,14 @@ std::vector<uint64_t> LinksOf(const std::vector<Engine*>& engines) {
 DeviceSet::DeviceSet(std::vector<Engine*> engines)
     : engines_(std::move(engines)), all_(MaskOf(engines_.size())), links_(LinksOf(engines_)), live_(all_) {}
 
+std::vector<int> DeviceSet::List(uint64_t devices) {
+  std::vector<int> list;
+  for (int i = 0; i < kMaxDevices; ++i) {
+    if ((devices & Only(i)) != 0) list.push_back(i);
+  }
+  return list;
+}
+
 uint64_t DeviceSet::Linked(uint64_t devices, int64_t most, const std::vector<uint64_t>& links) {
   uint64_t best = 0;
   for (size_t first = 0; first < links.size(); ++first) {

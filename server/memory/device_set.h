@@ -33,6 +33,8 @@ class DeviceSet {
 
   static constexpr uint64_t Only(int device) { return uint64_t{1} << device; }
   static int Count(uint64_t devices) { return __builtin_popcountll(devices); }
+  /// In order.
+  static std::vector<int> List(uint64_t devices);
   uint64_t all() const { return all_; }
   /// Devices that are not lost.
   uint64_t live() const { return live_.load(std::memory_order_acquire); }

@@ -11,6 +11,12 @@ namespace corank {
 absl::StatusOr<const void*> Upload(EngineStream& stream, const Operand& operand) {
   const int64_t bytes = operand.size_bytes();
   if (bytes == 0) return nullptr;
+  if (IsSharded(operand)) {
+    if (operand.shard_devices == uint64_t{1} << stream.device()) return operand.shards.front();
+    CORANK_ASSIGN_OR_RETURN(void* const whole, stream.AllocateDevice(bytes));
+    CORANK_RETURN_IF_ERROR(CopyElements(stream, operand, 0, operand.count, whole));
+    return whole;
+  }
   if (operand.on_device) {
     if (operand.device == stream.device()) return operand.bytes;
     CORANK_ASSIGN_OR_RETURN(void* const near, stream.AllocateDevice(bytes));

@@ -32,6 +32,7 @@ struct Operand {
   std::shared_ptr<const void> owner = nullptr;
   /// Of a sharded array, which has no `bytes`: the parts' bytes on their devices, in order (model/parts.h).
   std::vector<const void*> shards = {};
+  uint64_t shard_devices = 0;  // the parts' devices, in the same order, as a mask (memory/device_set.h)
 
   bool is_streamed() const { return stream_input >= 0; }
   int64_t size_bytes() const { return count * element_bytes; }
@@ -51,7 +52,8 @@ inline bool AnySpilled(const std::vector<Operand>& operands) {
 }
 
 /// Makes the operand readable by kernels of the stream's device, with bytes that never change. Engines need bytes at
-/// the natural alignment of the element; others go through an aligned copy in the stream's host memory.
+/// the natural alignment of the element; others go through an aligned copy in the stream's host memory. The parts of a
+/// sharded array are copied together.
 absl::StatusOr<const void*> Upload(EngineStream& stream, const Operand& operand);
 
 /// Enqueues copies of elements [first, first + count) of an array, which lies in host memory or in parts, to memory of

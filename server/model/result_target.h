@@ -23,10 +23,16 @@ class ResultTarget {
   virtual absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) = 0;
   /// Pinned host memory if the result may be written there in pieces instead of Allocate; else null.
   virtual char* HostPlace() const { return nullptr; }
-  /// Whether the devices that share the work make a part of the result each (model/parts.h), in the memory of
-  /// AllocateShard instead of Allocate's.
+  /// Whether the result lies in parts (model/parts.h), in the memory of AllocateShard instead of Allocate's. Each of
+  /// the devices that share the work makes one, or the only device copies them there.
   virtual bool is_sharded() const { return false; }
-  /// Memory of the device for part `shard`. It is aligned for every element type.
+  /// Before the first AllocateShard of a result that one device makes: its final number of elements. Returns the number
+  /// of parts.
+  virtual absl::StatusOr<int64_t> Divide(int64_t count) {
+    static_cast<void>(count);
+    return absl::InternalError("the result is not sharded");
+  }
+  /// Memory of the device for part `shard`, null if it has no bytes. It is aligned for every element type.
   virtual absl::StatusOr<void*> AllocateShard(size_t shard) {
     static_cast<void>(shard);
     return absl::InternalError("the result is not sharded");

@@ -47,6 +47,12 @@ Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, con
   plan.operation = std::move(operation);
   plan.work_bytes = std::max(extent.message_bytes, plan.operation->work_bytes());
   const bool must_share = shards != 0;
+  if (must_share && plan.operation->sharing().arrays == 0) {
+    plan.strategy = Strategy::kDevice;
+    plan.need = NeedOf(*plan.operation, plan.strategy, devices);
+    plan.devices = plan.shard_devices = shards;
+    return plan;
+  }
   if (!must_share) {
     shards = ChooseShards(plan.work_bytes, plan.operation->sharing(), idle, devices.links(), options);
   }

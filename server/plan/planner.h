@@ -80,7 +80,8 @@ struct PlannerMeans {
 };
 
 /// The plan of a request whose arrays are all there. `idle`: the devices without work. `shards`: the devices of its
-/// sharded arrays, which share it whatever they do; 0: none is sharded.
+/// sharded arrays; 0: none is sharded. They share the request whatever they do, unless its operator does not allow it:
+/// then one of them brings the parts together.
 Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, const PlannerMeans& means, uint64_t idle,
                  uint64_t shards);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
+#include "server/model/parts.h"
 #include "server/plan/parse/arrays.h"
 #include "server/security/permissions.h"
 
@@ -26,10 +27,8 @@ absl::Status NoTemporary(const std::string& stored) {
 
 absl::Status NotSharded(const std::string& path) {
   return FieldError(v1::ERROR_REASON_PLACE_NOT_SUPPORTED, path,
-                    "only a unary Merge, a unary operator on intervals, or a unary Sort without segments, ranks and "
-                    "strings of variable length, takes a sharded array or makes one, of arrays that are sharded or lie "
-                    "in the message or in shared memory; counts and offsets are not sharded; fetch the array, or store "
-                    "it without sharding");
+                    "Execute takes and makes no sharded arrays; call the operator itself, fetch the array, or store it "
+                    "without sharding");
 }
 
 // A result for the response, in pinned memory that lasts until it is sent.
@@ -152,10 +151,15 @@ class RequestPlaces::ShardedTarget final : public StoredTarget {
 
   absl::Status Reserve(uint64_t devices) {
     CORANK_ASSIGN_OR_RETURN(room_, store_->ReserveSharded(owner_, devices, count_, element_bytes_, field_));
+    shards_ = static_cast<int64_t>(room_.parts.size());
     return absl::OkStatus();
   }
 
   bool is_sharded() const override { return true; }
+  absl::StatusOr<int64_t> Divide(int64_t count) override {
+    count_ = count;
+    return shards_;
+  }
   absl::StatusOr<ResultBuffer> Allocate(EngineStream&, int64_t) override {
     return absl::InternalError("a sharded result lies on several devices");
   }
@@ -174,7 +178,7 @@ class RequestPlaces::ShardedTarget final : public StoredTarget {
   }
 
  private:
-  const int64_t count_;
+  int64_t count_, shards_ = 0;
 };
 
 absl::Status RequestPlaces::Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) {
@@ -280,14 +284,25 @@ absl::Status RequestPlaces::Snapshot(Operand* operand, Field field) {
   }
   CORANK_RETURN_IF_ERROR(CountPinned(operand->size_bytes(), field));
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<void> copy, TakePinned(operand->size_bytes()));
-  if (operand->on_device) {
-    std::shared_ptr<const void> from(operand->owner, operand->bytes);
-    CORANK_RETURN_IF_ERROR(
-        shared_.devices->copier(operand->device).ToHost(copy, std::move(from), operand->size_bytes()));
+  const auto bring = [&](int device, const void* d_from, int64_t bytes, int64_t before) {
+    std::shared_ptr<char> to(copy, static_cast<char*>(copy.get()) + before);
+    return shared_.devices->copier(device).ToHost(std::move(to), {operand->owner, d_from}, bytes);
+  };
+  if (IsSharded(*operand)) {
+    const std::vector<int> devices = DeviceSet::List(operand->shard_devices);
+    const auto bring_part = [&](size_t part, int64_t, int64_t count, int64_t before) {
+      return bring(devices[part], operand->shards[part], count * operand->element_bytes,
+                   before * operand->element_bytes);
+    };
+    const auto parts = static_cast<int64_t>(devices.size());
+    CORANK_RETURN_IF_ERROR(ForEachPart(operand->count, parts, 0, operand->count, bring_part));
+  } else if (operand->on_device) {
+    CORANK_RETURN_IF_ERROR(bring(operand->device, operand->bytes, operand->size_bytes(), 0));
   } else {
     std::memcpy(copy.get(), operand->bytes, static_cast<size_t>(operand->size_bytes()));
   }
   operand->bytes = copy.get();
+  operand->shards.clear();
   operand->on_device = false;
   operand->is_shared = false;
   operand->is_snapshot = true;
@@ -332,24 +347,20 @@ absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayU
 absl::Status RequestPlaces::FindSharded(std::shared_ptr<const KeptArray> kept, Field field, ArrayUse use,
                                         Operand* operand) {
   const std::string path = field.Sub("stored");
-  if (!takes_sharded_ || use == ArrayUse::kInt64) return NotSharded(path);
-  const uint64_t devices = kept->devices();
-  if (shard_devices_ != 0 && shard_devices_ != devices) {
-    return FieldError(v1::ERROR_REASON_PLACE_NOT_SUPPORTED, path,
-                      "the sharded arrays of this request lie on different devices; fetch one and store it again");
-  }
-  shard_devices_ = devices;
-  if (sharded_field_.empty()) sharded_field_ = path;
+  if (!takes_sharded_) return NotSharded(path);
   for (const KeptPart& part : kept->parts) operand->shards.push_back(part.data());
+  operand->shard_devices = kept->devices();
   operand->on_device = true;
   operand->owner = std::move(kept);
   all_inline_ = false;
   placed_bytes_ += operand->size_bytes();
+  if (use == ArrayUse::kInt64) return Snapshot(operand, field);
+  if (shard_devices_ != 0 && shard_devices_ != operand->shard_devices) {
+    return FieldError(v1::ERROR_REASON_PLACE_NOT_SUPPORTED, path,
+                      "the sharded arrays of this request lie on different devices; fetch one and store it again");
+  }
+  shard_devices_ = operand->shard_devices;
   return absl::OkStatus();
-}
-
-absl::Status RequestPlaces::CheckSharded(bool takes) const {
-  return takes || sharded_field_.empty() ? absl::OkStatus() : NotSharded(sharded_field_);
 }
 
 void RequestPlaces::NoteInput(const Operand& operand) {
@@ -364,8 +375,8 @@ void RequestPlaces::NoteInput(const Operand& operand) {
 }
 
 uint64_t RequestPlaces::devices() const {
-  if (shard_devices_ != 0) return shard_devices_;
   if (kept_devices_ != 0) return kept_devices_;
+  if (shard_devices_ != 0) return shard_devices_;
   if (result_devices_ != 0) return result_devices_ & -result_devices_;  // the first
   if (input_bytes_.empty()) return ~uint64_t{0};
   const auto most = std::max_element(input_bytes_.begin(), input_bytes_.end(),
@@ -388,7 +399,6 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::KeepResult(const v1
   placed_bytes_ += bytes;
   if (place.sharded()) {
     if (!takes_sharded_) return NotSharded(path + ".sharded");
-    if (sharded_field_.empty()) sharded_field_ = path + ".sharded";
     sharded_.push_back(std::make_shared<ShardedTarget>(shared_.arrays, owner(), place.name(), path,
                                                        bytes / element_bytes, element_bytes));
     return sharded_.back();
@@ -407,6 +417,7 @@ absl::Status RequestPlaces::ReserveKept(uint64_t allowed) {
   for (const std::shared_ptr<ShardedTarget>& target : sharded_) {
     CORANK_RETURN_IF_ERROR(target->Reserve(shard_devices_));
   }
+  if (shard_devices_ != 0) allowed &= shard_devices_;
   int64_t total = 0;
   for (const KeptResult& result : kept_) {
     const int64_t most = std::numeric_limits<int64_t>::max() - total;

@@ -57,10 +57,7 @@ class RequestPlaces : public Places {
 
   /// Reserves room for all stored results so far, on one of the `allowed` devices, where the request should then run.
   absl::Status ReserveKept(uint64_t allowed = ~uint64_t{0});
-  /// INVALID_ARGUMENT if an array or a result is sharded and the operation does not take that.
-  absl::Status CheckSharded(bool takes) const;
-  /// The devices of the sharded arrays and results, which must share the request; 0: none is sharded. Results count
-  /// from ReserveKept on.
+  /// The devices of the sharded arrays and results; 0: none is sharded. Results count from ReserveKept on.
   uint64_t shard_devices() const { return shard_devices_; }
   /// Hands over what ReserveKept reserved.
   KeptRooms TakeRooms();
@@ -171,7 +168,6 @@ class RequestPlaces : public Places {
   std::vector<KeptResult> kept_;
   std::vector<std::shared_ptr<ShardedTarget>> sharded_;
   uint64_t shard_devices_ = 0;
-  std::string sharded_field_;                      // that names the first sharded array or result; empty: none
   std::set<std::pair<bool, std::string>> stored_;  // names of results: whether temporary, name
   int64_t placed_bytes_ = 0;
   bool all_inline_ = true;

@@ -150,7 +150,6 @@ absl::StatusOr<std::unique_ptr<Task>> CallBase::MakeTask(bool may_wait, bool* wo
   *would_wait = places.would_wait();
   CORANK_RETURN_IF_ERROR(valid.status());
   std::unique_ptr<Operation> operation = *std::move(valid);
-  CORANK_RETURN_IF_ERROR(places.CheckSharded(operation->sharing().arrays > 0));
   CORANK_RETURN_IF_ERROR(places.ReserveKept());
   CORANK_RETURN_IF_ERROR(operation->CheckShards(DeviceSet::Count(places.shard_devices())));
   validated_ = environment_.clock->Now();

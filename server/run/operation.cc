@@ -6,6 +6,7 @@
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/memory/region_registry.h"
+#include "server/model/parts.h"
 #include "server/run/external_work.h"
 #include "server/run/overlap.h"
 
@@ -79,12 +80,25 @@ void PhasedOperation::Collect(const OperatorReport&, Outcome& outcome) const {
 
 absl::Status PendingResult::Allocate(EngineStream& stream) {
   if (size_bytes() == 0) return absl::OkStatus();
+  if (target != nullptr && target->is_sharded()) {
+    CORANK_ASSIGN_OR_RETURN(buffer.device, stream.AllocateDevice(size_bytes()));
+    return absl::OkStatus();
+  }
   CORANK_ASSIGN_OR_RETURN(
       buffer, target == nullptr ? stream.AllocateResult(size_bytes()) : target->Allocate(stream, size_bytes()));
   return absl::OkStatus();
 }
 
 absl::Status PendingResult::Download(EngineStream& stream) const {
+  if (target != nullptr && target->is_sharded()) {
+    CORANK_ASSIGN_OR_RETURN(const int64_t parts, target->Divide(count));
+    const auto copy = [&](size_t part, int64_t, int64_t elements, int64_t before) -> absl::Status {
+      CORANK_ASSIGN_OR_RETURN(void* const d_part, target->AllocateShard(part));
+      const auto* const d_from = static_cast<const char*>(buffer.device) + before * element_bytes;
+      return stream.Copy(d_part, d_from, elements * element_bytes);
+    };
+    return ForEachPart(count, parts, 0, count, copy);
+  }
   if (size_bytes() == 0 || buffer.host == nullptr) return absl::OkStatus();
   CORANK_RETURN_IF_ERROR(Check());
   return stream.Download(buffer, size_bytes());

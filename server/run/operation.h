@@ -99,7 +99,8 @@ class Operation {
   /// How several devices can do it together, and the operation that does it on those.
   virtual Sharing sharing() const { return {}; }
   virtual std::unique_ptr<Operation> Sharded(uint64_t devices) const;
-  /// INVALID_ARGUMENT: an array or a result is sharded, over so many devices that they cannot do it together.
+  /// INVALID_ARGUMENT: a result cannot be sharded, or `devices` have too many parts of arrays to share the work. 0: no
+  /// array and no result is sharded.
   virtual absl::Status CheckShards(int devices) const {
     static_cast<void>(devices);
     return absl::OkStatus();
@@ -156,6 +157,7 @@ struct PendingResult {
   absl::Status Allocate(EngineStream& stream);
   /// ResultTarget::Check. Operators with several results check all of them before the first Download.
   absl::Status Check() const { return target == nullptr ? absl::OkStatus() : target->Check(); }
+  /// To host memory, or to the parts of a sharded result.
   absl::Status Download(EngineStream& stream) const;
   ResultArray Collect() const { return {role, type, element_bytes, count, buffer.host, target}; }
 };

@@ -59,10 +59,8 @@ std::vector<PartMoves::Part> PartsOf(const Operand& array) {
 }
 
 std::vector<int> SharingDevices(uint64_t devices) {
-  std::vector<int> sharing;
-  for (int i = 0; i < DeviceSet::kMaxDevices && sharing.size() < size_t{ShardedMerge::kMaxShards}; ++i) {
-    if ((devices & DeviceSet::Only(i)) != 0) sharing.push_back(i);
-  }
+  std::vector<int> sharing = DeviceSet::List(devices);
+  sharing.resize(std::min(sharing.size(), size_t{ShardedMerge::kMaxShards}));
   return sharing;
 }
 

@@ -103,7 +103,7 @@ absl::Status Scheduler::RunOnHost(std::unique_ptr<Task>& task) {
 }
 
 absl::Status Scheduler::FindMemory(Task& task) const {
-  const uint64_t candidates = task.plan.devices & live();
+  const uint64_t candidates = (task.plan.devices | task.plan.shard_devices) & live();
   const auto& plan_needs = task.plan.need.device_bytes;
   if (!CanRun(task, live())) return absl::OkStatus();  // the caller is told elsewhere
   if (plan_needs.empty() && task.plan.need.host_bytes == 0) return absl::OkStatus();
@@ -129,10 +129,13 @@ absl::Status Scheduler::FindMemory(Task& task) const {
       if (memory_->limit_bytes(i) < need) devices &= ~DeviceSet::Only(i);
     }
   }
-  if (devices == 0 || (task.plan.shard_devices & ~devices) != 0) {
+  if ((task.plan.devices & devices) == 0 || (task.plan.shard_devices & ~devices) != 0) {
     need = *std::max_element(needs.begin(), needs.end());
     // Do not advise a stream to use a stream.
-    const char* const advice = task.plan.operation->waits_for_caller() ? "" : ", or use a stream (Execute)";
+    const bool gathers = task.plan.shard_devices != 0 && task.plan.strategy == Strategy::kDevice;
+    const char* const advice = gathers ? " and fetch sharded arrays, because the operator brings them to one device"
+                               : task.plan.operation->waits_for_caller() ? ""
+                                                                         : ", or use a stream (Execute)";
     return TooLargeField("request",
                          absl::StrCat("needs ", need, " bytes of device memory, but --device-budget-bytes is ", most,
                                       "; send less at a time", advice));

@@ -266,9 +266,11 @@ def test_sharded_arrays_are_sorted_and_merged_and_come_back(placed: corank.Clien
     same(placed.merge([ordered, ORDERED[::3]], keep=corank.Sharded("merged"), place="inline").fetch(), (both,))
     with pytest.raises(corank.InvalidArgument, match="not sorted"):
         placed.merge([ordered, kept], place="inline")
-    for refused in (lambda: placed.search(kept, [1]), lambda: placed.group(kept)):
-        with pytest.raises(corank.InvalidArgument, match="sharded"):
-            refused()
+    same(placed.search(ordered, KEYS[:100]), (np.searchsorted(ORDERED, KEYS[:100]),))
+    same(
+        placed.rank(kept, method="min", keep=corank.Sharded("ranks")).fetch(),
+        ((np.searchsorted(ORDERED, KEYS) + 1).astype(np.uint32),),
+    )
     for each in placed.arrays().arrays:
         each.delete()
     assert placed.arrays().used_bytes == 0
@@ -302,8 +304,10 @@ def test_sharded_arrays_are_key_columns_and_go_through_intervals(placed: corank.
     expected[60_000:] = keys[:40_000]
     expected[10:50_010] = keys[50_000:]
     same(moved.fetch(), (expected,))
-    with pytest.raises(corank.InvalidArgument, match="sharded"):
-        placed.rank_columns([placed.stored("keys")])
+    same(
+        placed.rank_columns([moved], index_dtype=None),
+        ((np.unique(expected, return_inverse=True)[1] + 1).astype(np.uint32),),
+    )
     for each in placed.arrays().arrays:
         each.delete()
 

@@ -83,10 +83,10 @@ void Run(absl::string_view bytes, uint8_t cuts) {
   absl::StatusOr<std::unique_ptr<Operation>> operation = Validate(request, world.limits, places);
   CheckStatus(operation.status(), bytes);
   if (!operation.ok()) return;
-  // The world's lane has one device.
-  const absl::Status whole_arrays = places.CheckSharded(/*takes=*/false);
-  CheckStatus(whole_arrays, bytes);
-  if (!whole_arrays.ok()) return;
+  absl::Status accepted = places.ReserveKept();
+  accepted.Update((*operation)->CheckShards(DeviceSet::Count(places.shard_devices())));
+  CheckStatus(accepted, bytes);
+  if (!accepted.ok()) return;
   Outcome outcome;
   absl::Status done = (*operation)->Execute(world.lane, outcome);
   if (done.ok()) done = (*operation)->Commit(outcome);

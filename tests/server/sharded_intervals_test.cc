@@ -256,8 +256,6 @@ TEST_F(ShardedIntervalsTest, TakeOneDeviceWhereOthersCannotHelp) {
   *scatter.mutable_destination_offsets() = Int64s(offsets);
   *scatter.mutable_counts() = Int64s(std::vector<int64_t>(5000, 1));
   AnswerOn(1, [&] { return Scattered(scatter); });  // of short intervals
-  *request.mutable_destination() = KeptAs("rows", /*sharded=*/true);
-  ExpectRefused(Expand(request).status, "destination.stored.sharded");
 }
 
 TEST_F(ShardedIntervalsTest, LieInSharedMemory) {

@@ -247,35 +247,6 @@ TEST_F(ShardedKeptMergeTest, TakesAsManyPartsAsOneMergeCanCut) {
   EXPECT_EQ(used_bytes(), used) << "what it had reserved";
 }
 
-TEST_F(ShardedKeptMergeTest, AnyOtherUseIsRefusedWithAdvice) {
-  Start();
-  const Arrays arrays = SortedArrays({1000, 900});
-  StoreAll(arrays);
-  ASSERT_TRUE(Store("whole", arrays[1], /*sharded=*/false).ok());
-  v1::MergeRequest request = RequestOf(arrays);
-  *request.mutable_keys(1) = Kept("whole");
-  ExpectRefused(Merge(request), "keys[0].stored");
-  request = RequestOf(arrays);
-  request.mutable_keys_destination()->mutable_stored()->set_sharded(false);
-  ExpectRefused(Merge(request), "keys[0].stored");
-  *request.mutable_keys(0) = Kept("whole");
-  *request.mutable_keys(1) = Kept("whole");
-  request.mutable_keys_destination()->mutable_stored()->set_sharded(true);
-  ExpectRefused(Merge(request), "keys_destination.stored.sharded");
-
-  v1::ExecuteRequest plan;
-  *plan.mutable_plan()->add_operations()->mutable_merge() = RequestOf(arrays);
-  grpc::ClientContext context;
-  const auto stream = running_->stub().Execute(&context);
-  stream->Write(plan);
-  stream->WritesDone();
-  v1::ExecuteResponse response;
-  while (stream->Read(&response)) {
-  }
-  ExpectRefused(stream->Finish(), "keys[0].stored");
-  EXPECT_EQ(memory_->List().arrays_size(), 3) << "no result is kept";
-}
-
 TEST_F(ShardedKeptMergeTest, HoldsItsArraysUntilItEndsAndKeepsNothingOnceCancelled) {
   Start();
   const Arrays arrays = SortedArrays({4000, 4000});

@@ -53,7 +53,7 @@ const (
 	// INVALID_ARGUMENT. The inline results do not fit in max_response_bytes. Use another place for them.
 	ErrorReason_ERROR_REASON_RESULT_TOO_LARGE ErrorReason = 5
 	// INVALID_ARGUMENT. This method cannot use the place: streams and temporary arrays work only in Execute, sharded
-	// arrays only where StoreArrayHeader.sharded says so.
+	// arrays only as StoreArrayHeader.sharded says.
 	ErrorReason_ERROR_REASON_PLACE_NOT_SUPPORTED ErrorReason = 6
 	// INVALID_ARGUMENT, on every part. The parts of a job have different plans. Send one plan, except for `Plan.part`.
 	ErrorReason_ERROR_REASON_JOB_PLANS_DIFFER ErrorReason = 7

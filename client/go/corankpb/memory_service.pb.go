@@ -795,11 +795,13 @@ type StoreArrayHeader struct {
 	// counts as 4096 bytes or more. --devices-per-request limits the number of parts. With one GPU, there is one part.
 	// The parts of two arrays lie on the same GPUs unless the server lost a GPU, or one stalled, in between.
 	//
-	// A sharded array can be fetched, listed and deleted. Unary Merge takes it as keys and values. So does unary Sort
-	// without segments and ranks, also in key columns if none has strings of variable length. Unary ExpandIntervals takes
-	// it as values, unary GatherIntervals as the source, and unary MoveIntervals and ScatterIntervals as the source and
-	// the destination. A Merge takes at most 32 parts of arrays: on N GPUs 32 / N arrays, those in other places included.
-	// Every other use is INVALID_ARGUMENT: fetch the array, or store it without this option. Default: false.
+	// Every unary method takes a sharded array in place of another. All GPUs work together on a Merge, on ExpandIntervals,
+	// GatherIntervals, MoveIntervals, ScatterIntervals and LoadBalance, and on a Sort without segments, ranks and strings
+	// of variable length, if all other arrays and results are sharded or lie in the message or in shared memory; counts
+	// and offsets may lie anywhere. Otherwise one GPU copies the parts together, and INVALID_ARGUMENT means that it can
+	// never have room for them. A Merge takes at most 32 parts of arrays: on N GPUs 32 / N arrays, those in other places
+	// included. INVALID_ARGUMENT also if the sharded arrays of a request lie on different GPUs, and in Execute. Default:
+	// false.
 	Sharded       bool `protobuf:"varint,4,opt,name=sharded,proto3" json:"sharded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

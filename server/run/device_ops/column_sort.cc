@@ -8,6 +8,7 @@
 #include "server/base/status_macros.h"
 #include "server/run/device_ops/sharded_column_sort.h"
 #include "server/run/external_column_sort.h"
+#include "server/run/sharded_operation.h"
 
 namespace corank {
 
@@ -75,6 +76,17 @@ Sharing ColumnSortOperation::sharing() const {
 
 std::unique_ptr<Operation> ColumnSortOperation::Sharded(uint64_t devices) const {
   return std::make_unique<ShardedColumnSortOperation>(spec_, devices);
+}
+
+absl::Status ColumnSortOperation::CheckShards(int) const {
+  for (size_t i = 0; i < spec_.columns.size(); ++i) {
+    const Column& column = spec_.columns[i];
+    if (!column.offsets || !IsSharded(column.data_target)) continue;
+    return FieldError(v1::ERROR_REASON_PLACE_NOT_SUPPORTED,
+                      absl::StrCat("key_columns[", i, "].data_destination.stored.sharded"),
+                      "sorted strings of variable length are not sharded; keep them without sharding");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ColumnSortOperation::CopyIn(EngineStream& stream) {

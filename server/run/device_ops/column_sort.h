@@ -47,6 +47,7 @@ class ColumnSortOperation final : public PhasedOperation {
   std::unique_ptr<const ExternalWork> external() const override;
   Sharing sharing() const override;
   std::unique_ptr<Operation> Sharded(uint64_t devices) const override;
+  absl::Status CheckShards(int devices) const override;
   int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(args_); }
   absl::Status CopyIn(EngineStream& stream) override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.SortColumns(args_, report); }

@@ -35,7 +35,7 @@ int64_t MoveOperation::work_bytes() const {
 
 int64_t MoveOperation::device_bytes(const Engine& engine) const {
   if (InTurn()) return spec_.source.device_bytes() + InTurnBytes(engine);
-  return PhasedOperation::work_bytes() - SpilledBytes() + PieceWorkspace(engine, spec_.counts.count, spec_.total);
+  return PhasedOperation::work_bytes() - SpilledBytes() + Workspace(engine, spec_.counts.count, spec_.total);
 }
 
 int64_t MoveOperation::PieceWorkspace(const Engine& engine, int64_t intervals, int64_t rows) const {
@@ -45,6 +45,13 @@ int64_t MoveOperation::PieceWorkspace(const Engine& engine, int64_t intervals, i
   if (IsSharded(source_)) {
     return PartMoves::WorkspaceBytes(args, static_cast<int64_t>(source_.shards.size()), engine);
   }
+  return Workspace(engine, intervals, rows);
+}
+
+int64_t MoveOperation::Workspace(const Engine& engine, int64_t intervals, int64_t rows) const {
+  MoveArgs args = args_;
+  args.interval_count = intervals;
+  args.total = rows;
   // The workspace depends on which offsets are present.
   const int64_t any = 0;
   if (spec_.source_offsets) args.source_offsets = &any;

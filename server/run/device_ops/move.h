@@ -57,6 +57,7 @@ class MoveOperation final : public IntervalOperation {
  private:
   bool InTurn() const override;
   int64_t PieceWorkspace(const Engine& engine, int64_t intervals, int64_t rows) const override;
+  int64_t Workspace(const Engine& engine, int64_t intervals, int64_t rows) const;
   absl::Status GatherFromParts(EngineStream& stream, const Piece& piece, const MoveArgs& args,
                                OperatorReport* report) const;
   // Bytes of inputs and result in host memory.

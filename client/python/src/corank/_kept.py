@@ -37,7 +37,8 @@ _FETCHED = memory.FetchArrayResponse.DESCRIPTOR.fields_by_name
 class Sharded(str):
     """The name of a result that the server divides among its GPUs: `keep=Sharded("name")`.
 
-    Sorts, argsorts, merge, expand, gather, scatter, move and load_balance take it.
+    Every operator takes it. All these GPUs work on sorts, argsorts, merge, expand, gather, scatter, move and
+    load_balance together; others bring sharded arrays to one of them.
 
     Examples:
         >>> client.store("big", [3, 1, 2], sharded=True)

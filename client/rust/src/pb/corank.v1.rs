@@ -69,9 +69,8 @@ pub struct StoredPlace {
     #[prost(bool, tag = "2")]
     pub temporary: bool,
     /// In a Destination: whether the server divides the result among its GPUs, as StoreArrayHeader.sharded says. Default:
-    /// false. INVALID_ARGUMENT unless the request is a unary Merge, ExpandIntervals, MoveIntervals, GatherIntervals,
-    /// ScatterIntervals or LoadBalance, or a unary Sort without segments, ranks and strings of variable length, and its
-    /// arrays are sharded or lie in the message or in shared memory. The server ignores it in an input.
+    /// false. INVALID_ARGUMENT in Execute, and for strings of variable length that a Sort returns. The server ignores it in
+    /// an input.
     #[prost(bool, tag = "3")]
     pub sharded: bool,
 }
@@ -3496,7 +3495,7 @@ pub enum ErrorReason {
     /// INVALID_ARGUMENT. The inline results do not fit in max_response_bytes. Use another place for them.
     ResultTooLarge = 5,
     /// INVALID_ARGUMENT. This method cannot use the place: streams and temporary arrays work only in Execute, sharded
-    /// arrays only where StoreArrayHeader.sharded says so.
+    /// arrays only as StoreArrayHeader.sharded says.
     PlaceNotSupported = 6,
     /// INVALID_ARGUMENT, on every part. The parts of a job have different plans. Send one plan, except for `Plan.part`.
     JobPlansDiffer = 7,
@@ -3804,11 +3803,13 @@ pub struct StoreArrayHeader {
     /// counts as 4096 bytes or more. --devices-per-request limits the number of parts. With one GPU, there is one part.
     /// The parts of two arrays lie on the same GPUs unless the server lost a GPU, or one stalled, in between.
     ///
-    /// A sharded array can be fetched, listed and deleted. Unary Merge takes it as keys and values. So does unary Sort
-    /// without segments and ranks, also in key columns if none has strings of variable length. Unary ExpandIntervals takes
-    /// it as values, unary GatherIntervals as the source, and unary MoveIntervals and ScatterIntervals as the source and
-    /// the destination. A Merge takes at most 32 parts of arrays: on N GPUs 32 / N arrays, those in other places included.
-    /// Every other use is INVALID_ARGUMENT: fetch the array, or store it without this option. Default: false.
+    /// Every unary method takes a sharded array in place of another. All GPUs work together on a Merge, on ExpandIntervals,
+    /// GatherIntervals, MoveIntervals, ScatterIntervals and LoadBalance, and on a Sort without segments, ranks and strings
+    /// of variable length, if all other arrays and results are sharded or lie in the message or in shared memory; counts
+    /// and offsets may lie anywhere. Otherwise one GPU copies the parts together, and INVALID_ARGUMENT means that it can
+    /// never have room for them. A Merge takes at most 32 parts of arrays: on N GPUs 32 / N arrays, those in other places
+    /// included. INVALID_ARGUMENT also if the sharded arrays of a request lie on different GPUs, and in Execute. Default:
+    /// false.
     #[prost(bool, tag = "4")]
     pub sharded: bool,
 }

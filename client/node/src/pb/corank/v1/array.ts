@@ -150,9 +150,8 @@ export interface StoredPlace {
   temporary: boolean;
   /**
    * In a Destination: whether the server divides the result among its GPUs, as StoreArrayHeader.sharded says. Default:
-   * false. INVALID_ARGUMENT unless the request is a unary Merge, ExpandIntervals, MoveIntervals, GatherIntervals,
-   * ScatterIntervals or LoadBalance, or a unary Sort without segments, ranks and strings of variable length, and its
-   * arrays are sharded or lie in the message or in shared memory. The server ignores it in an input.
+   * false. INVALID_ARGUMENT in Execute, and for strings of variable length that a Sort returns. The server ignores it in
+   * an input.
    */
   sharded: boolean;
 }

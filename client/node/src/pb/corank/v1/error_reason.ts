@@ -49,7 +49,7 @@ export enum ErrorReason {
   ERROR_REASON_RESULT_TOO_LARGE = 5,
   /**
    * ERROR_REASON_PLACE_NOT_SUPPORTED - INVALID_ARGUMENT. This method cannot use the place: streams and temporary arrays work only in Execute, sharded
-   * arrays only where StoreArrayHeader.sharded says so.
+   * arrays only as StoreArrayHeader.sharded says.
    */
   ERROR_REASON_PLACE_NOT_SUPPORTED = 6,
   /** ERROR_REASON_JOB_PLANS_DIFFER - INVALID_ARGUMENT, on every part. The parts of a job have different plans. Send one plan, except for `Plan.part`. */
