@@ -42,12 +42,10 @@ ArrayStore::Options StoreOptions() {
 void Keep(ArrayStore& arrays, const std::string& name, int64_t count) {
   auto room = arrays.Reserve("", /*device=*/0, count * 4, "keys");
   FUZZ_CHECK(room.ok(), room.status().ToString());
-  auto array = arrays.Make(*room, count * 4);
+  auto array = arrays.Make(*room, count, /*element_bytes=*/4);
   FUZZ_CHECK(array.ok(), array.status().ToString());
   (*array)->type = v1::ELEMENT_TYPE_INT32;
-  (*array)->element_bytes = 4;
-  (*array)->count = count;
-  auto* const elements = static_cast<int32_t*>((*array)->memory->data());
+  auto* const elements = reinterpret_cast<int32_t*>((*array)->parts[0].data());
   std::iota(elements, elements + count, 0);
   FUZZ_CHECK(arrays.Keep("", name, *array).ok(), name);
 }
