@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the plots of docs/plots, and the tables of README.md and of docs/when-does-it-pay.md, from bench/results.
+"""Makes the plots of docs/plots, and tables of README.md, docs/when-does-it-pay.md and tests/RELIABILITY.md, from
+bench/results.
 
     bench/report/pays.py [--check]
 
@@ -24,7 +25,7 @@ from rows import Row
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench" / "results"
 PLOTS = Path("docs") / "plots"
-PAGES = ("README.md", "docs/when-does-it-pay.md")
+PAGES = ("README.md", "docs/when-does-it-pay.md", "tests/RELIABILITY.md")
 BLOCK = re.compile(r"(<!-- made by bench/report/pays\.py: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SIZE = (5.8, 3.4)  # inches: readable on a phone
 OURS, OTHERS, LOSING = "#2a8f6f", "#8c959f", "#d9822b"
@@ -191,9 +192,60 @@ def first_faster(ours: dict[int, float], other: dict[int, float]) -> int | None:
     return faster
 
 
+def wire_table() -> list[str]:
+    """The goals of the wire: rates beside an echo by gRPC's C++ server, and answers in time beyond capacity."""
+    service, overload = load("h200/service"), load("h200/overload")
+
+    def ratio(row: str, **values: object) -> float:
+        return float(some(service, row, **values)[0]["ratio"])
+
+    def loads(keys: int, *loads: str) -> list[float]:
+        rows = {r["distribution"]: r["ratio"] for r in some(overload, "Open loop, inline: answers in time", n=keys)}
+        return [rows[f"{load} x capacity"] for load in loads]
+
+    def percent(kind: str, keys: int) -> float:
+        return float(some(overload, f"Open loop, inline: {kind}", n=keys)[0]["ours"])
+
+    sized = [ratio("Sort inline by size", n=n) for n in (1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20)]
+    small = [ratio(f"Sort inline, {calls} in flight", n=1 << 10) for calls in (64, 512)]
+    streams = [ratio(f"Sort 256 MiB streamed, {count}") for count in ("one stream", "8 streams")]
+    rows: list[tuple[str, list[float], float]] = [
+        ("sorts of 1,024 `uint32`, 64 and 512 calls in flight: times the echo's rate", small, 5),
+        ("sorts of 16, 64 and 256 KiB, 8 in flight: times the echo's rate", sized[:3], 2),
+        ("sorts of 1 MiB, 8 in flight", sized[3:4], 1.2),
+        ("sorts of 4 MiB, 8 in flight", sized[4:], 1.5),
+        ("sorts of 256 MiB by one stream, by eight", streams, 2),
+        (
+            "4 KiB at 0.5, 0.8 and 0.9 times the capacity: in time, of those offered",
+            loads(1 << 10, "0.5", "0.8", "0.9"),
+            0.95,
+        ),
+        ("4 KiB at 1.5 times: of the best goodput", loads(1 << 10, "1.5"), 0.9),
+        ("4 KiB at 3 times", loads(1 << 10, "3"), 0.5),
+        ("1 MiB at 2 and 3 times", loads(1 << 18, "2", "3"), 0.9),
+        ("4 MiB at 2 and 3 times", loads(1 << 20, "2", "3"), 0.9),
+    ]
+    lines = ["| work | goal | H200 | met |", "| --- | ---: | ---: | --- |"]
+    one = 1 / ratio(ONE_CALL)
+    for work, found, goal in rows:
+        figures = ", ".join(f"{value:.2f}" for value in found)
+        lines.append(f"| {work} | {goal:g} | {figures} | {'yes' if min(found) >= goal else 'no'} |")
+        if len(lines) == 3:
+            met = "yes" if one <= 0.8 else "no"
+            lines.append(f"| the same, one at a time: of the echo's time | at most 0.8 | {one:.2f} | {met} |")
+    for kind in ("refusals with RetryInfo", "accepted calls that were answered in time"):
+        found = [percent(kind, keys) for keys in (1 << 10, 1 << 18, 1 << 20)]
+        figures = ", ".join(f"{value:.4g} %" for value in found)
+        lines.append(
+            f"| {kind}, 4 KiB, 1 and 4 MiB at 3 times | all | {figures} | {'yes' if min(found) == 100 else 'no'} |"
+        )
+    return lines
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "users": users_table,
     "calls": calls_table,
+    "wire": wire_table,
     "cpu": cpu_table,
     "crossing": lambda: crossing_table(GPU_SIZES),
     "crossing-cpu": lambda: crossing_table(CPU_SIZES),
