@@ -133,12 +133,18 @@ void ReadRequest(const Value& json, google::protobuf::Message* request) {
 void Patch(const Value& change, Value* json) { PatchExpanded(Expanded(change), json); }
 
 const Value& GoodJson(const std::string& name) {
-  static const auto* const good = [] {
-    auto* made = new Struct(RequestTable().fields().at("good").struct_value());
-    for (auto& [name, value] : *made->mutable_fields()) value = Expanded(value);
-    return made;
-  }();
-  return good->fields().at(name);
+  static const auto* const good = new Value(Expanded(RequestTable().fields().at("good")));
+  return good->struct_value().fields().at(name);
+}
+
+void ReadAnswer(const google::protobuf::Message& request, google::protobuf::Message* response) {
+  static const auto* const answers = new Value(Expanded(RequestTable().fields().at("answers")));
+  std::string name(absl::StripSuffix(request.GetDescriptor()->name(), "Request"));
+  for (const char* const columns : {"key_columns", "haystack_columns"}) {
+    const auto* const field = request.GetDescriptor()->FindFieldByName(columns);
+    if (field != nullptr && request.GetReflection()->FieldSize(request, field) > 0) name.insert(0, "Column");
+  }
+  ReadRequest(answers->struct_value().fields().at(name), response);
 }
 
 }  // namespace corank::testing

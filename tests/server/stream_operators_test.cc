@@ -1,4 +1,4 @@
-// Execute: every operator with its arrays streamed answers as the unary method does with them inline.
+// Execute: every operator with its arrays streamed gives the answer that its unary method gives with them inline.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 #include "tests/server/bad_requests.h"
 #include "tests/server/messages.h"
 #include "tests/server/reach_engine.h"
+#include "tests/server/request_table.h"
 #include "tests/server/running_server.h"
 #include "tests/server/streamed_call.h"
 #include "tests/server/streamed_operation.h"
@@ -37,6 +38,10 @@ void Inline(Message& response, const StreamedAnswer& answer) {
   });
 }
 
+void SetCount(v1::Array& array) {
+  array.set_count(static_cast<int64_t>(array.inline_data().size()) / ElementBytes(array));
+}
+
 Server::Options SmallWindow() {
   Server::Options options = TestOptions();
   options.limits.max_chunk_bytes = 4 << 10;
@@ -47,98 +52,127 @@ Server::Options SmallWindow() {
 
 class StreamOperatorsTest : public ::testing::Test {
  protected:
-  template <typename Request>
-  void ExpectSame(const Request& request, bool announce) {
-    SCOPED_TRACE(request.GetTypeName() + (announce ? "" : ", counts left out"));
+  /// From the unary method, and from streams with and without counts.
+  template <typename Request, typename Response = typename Unary<Request>::Response>
+  void ExpectAnswer(const Request& request, Response expected) {
+    ForArrays(expected, SetCount);
     grpc::ClientContext context;
-    typename Unary<Request>::Response expected;
-    const grpc::Status status = Call(running_.stub(), &context, request, &expected);
+    Response response;
+    const grpc::Status status = Call(running_.stub(), &context, request, &response);
     ASSERT_TRUE(status.ok()) << status.error_message();
-
-    v1::Plan plan;
-    Message& streamed = OperationOf(*plan.add_operations(), request);
-    std::vector<StreamedInput> inputs;
-    StreamInputs(streamed, announce, inputs);
-    uint32_t next_id = 1;
-    typename Unary<Request>::Response shape = expected;
-    shape.clear_stats();
-    ForDestinations(streamed, shape, [&next_id](v1::Destination& destination) { destination = ToStream(next_id++); });
-    StreamedAnswer answer = Execute(running_.stub(), plan, Chunks(inputs, 97));
-    ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
-    ASSERT_EQ(answer.results.size(), 1U);
-    Message& result = ResultOf(answer.results[0]);
-    ASSERT_EQ(result.GetDescriptor(), expected.GetDescriptor());
-    auto& response = static_cast<typename Unary<Request>::Response&>(result);
-    EXPECT_EQ(response.stats().engine(), v1::ENGINE_CPU);
-    response.clear_stats();
-    expected.clear_stats();
-    Inline(response, answer);
+    ExpectBare(response, expected);
+    for (const bool announce : {true, false}) {
+      SCOPED_TRACE(request.GetTypeName() + (announce ? "" : ", counts left out"));
+      v1::Plan plan;
+      Message& streamed = OperationOf(*plan.add_operations(), request);
+      std::vector<StreamedInput> inputs;
+      StreamInputs(streamed, announce, inputs);
+      uint32_t next_id = 1;
+      Response shape = expected;
+      ForDestinations(streamed, shape, [&next_id](v1::Destination& destination) { destination = ToStream(next_id++); });
+      StreamedAnswer answer = Execute(running_.stub(), plan, Chunks(inputs, 97));
+      ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+      ASSERT_EQ(answer.results.size(), 1U);
+      Message& result = ResultOf(answer.results[0]);
+      ASSERT_EQ(result.GetDescriptor(), expected.GetDescriptor());
+      EXPECT_EQ(static_cast<Response&>(result).stats().engine(), v1::ENGINE_CPU);
+      Inline(result, answer);
+      ExpectBare(result, expected);
+    }
+  }
+  template <typename Request>
+  void ExpectAnswer(const Request& request) {
+    typename Unary<Request>::Response expected;
+    ReadAnswer(request, &expected);
+    ExpectAnswer(request, expected);
+  }
+  static void ExpectBare(Message& response, const Message& expected) {
+    for (const char* const name : {"stats", "algorithm"}) {
+      const auto* const field = response.GetDescriptor()->FindFieldByName(name);
+      if (field != nullptr) response.GetReflection()->ClearField(&response, field);
+    }
     EXPECT_EQ(response.SerializeAsString(), expected.SerializeAsString())
         << response.ShortDebugString().substr(0, 500) << "\nexpected\n"
         << expected.ShortDebugString().substr(0, 500);
-  }
-  void ExpectSameAny(const AnyRequest& request) {
-    for (bool announce : {true, false}) {
-      std::visit([&](const auto& typed) { ExpectSame(typed, announce); }, request);
-    }
   }
   void TearDown() override { ExpectAllFreed(running_.server()); }
 
   RunningServer running_{SmallWindow(), ReachEngine()};
 };
 
-v1::Array KeysOf(KeyType type, int64_t count, uint64_t seed, bool sorted) {
-  Bytes keys = MakeKeys(type, Distribution::kSixteenDistinct, count, seed);
-  if (sorted) keys = Gather(keys, KeyBytes(type), StableOrder(type, Order::kAscending, keys));
-  return MakeArray(static_cast<v1::ElementType>(type), keys.data(), keys.size());
-}
+v1::Array ArrayOf(v1::ElementType type, const Bytes& bytes) { return MakeArray(type, bytes.data(), bytes.size()); }
 
-v1::Array RecordsOf(int64_t count, uint32_t record_bytes) {
-  const Bytes bytes = MakeBytes(count * record_bytes, 6);
+v1::Array RecordsOf(const Bytes& bytes, uint32_t record_bytes) {
   return Records(record_bytes, std::string(bytes.begin(), bytes.end()));
 }
 
-TEST_F(StreamOperatorsTest, AnswersAsTheUnaryMethods) {
-  for (const AnyRequest& request : GoodRequests()) ExpectSameAny(request);
+TEST_F(StreamOperatorsTest, AnswersAsTheTableOfRequests) {
+  for (const AnyRequest& request : GoodRequests()) {
+    std::visit([this](const auto& typed) { ExpectAnswer(typed); }, request);
+  }
   v1::SortRequest columns = GoodColumnSort();
-  ExpectSameAny(columns);
   *columns.mutable_run_offsets() = Int64s({0, 1, 3});
-  ExpectSameAny(columns);
+  ExpectAnswer(columns);
 }
 
 TEST_F(StreamOperatorsTest, SortsWithIndicesLimitsAndSegments) {
+  const Bytes keys = MakeKeys(KeyType::kInt32, Distribution::kSixteenDistinct, 20000, 1);
   v1::SortRequest request;
-  *request.mutable_keys() = KeysOf(KeyType::kInt32, 20000, 1, false);
+  *request.mutable_keys() = ArrayOf(v1::ELEMENT_TYPE_INT32, keys);
   request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
-  ExpectSameAny(request);
-  request.set_limit(700);
-  ExpectSameAny(request);
-  request.clear_limit();
-  *request.mutable_segment_offsets() = Int64s({0, 5, 5, 12000, 20000});
-  ExpectSameAny(request);
-  request.set_limit(700);
-  ExpectSameAny(request);
+  for (const std::vector<int64_t>& offsets : {std::vector<int64_t>(), {0, 5, 5, 12000, 20000}}) {
+    if (!offsets.empty()) *request.mutable_segment_offsets() = Int64s(offsets);
+    for (const int64_t limit : {-1, 700}) {
+      request.clear_limit();
+      if (limit >= 0) request.set_limit(limit);
+      const std::vector<int64_t> order =
+          FirstOfOrder(StableOrder(KeyType::kInt32, Order::kAscending, keys, offsets), limit, offsets);
+      v1::SortResponse expected;
+      *expected.mutable_keys() = ArrayOf(v1::ELEMENT_TYPE_INT32, Gather(keys, 4, order));
+      *expected.mutable_indices() = ArrayOf(v1::ELEMENT_TYPE_UINT32, IndexArray(order, 4));
+      ExpectAnswer(request, expected);
+    }
+  }
 }
 
 TEST_F(StreamOperatorsTest, MergesManyInputsWithValues) {
   v1::MergeRequest request;
-  for (int i = 0; i < 5; ++i) {
-    *request.add_keys() = KeysOf(KeyType::kFloat32, 3000 * i, static_cast<uint64_t>(i), true);
-    *request.add_values() = RecordsOf(3000 * i, 5);
+  std::vector<Bytes> keys;
+  Bytes all_keys, all_values;
+  for (uint64_t i = 0; i < 5; ++i) {
+    const auto count = static_cast<int64_t>(3000 * i);
+    const Bytes unsorted = MakeKeys(KeyType::kFloat32, Distribution::kSixteenDistinct, count, i);
+    keys.push_back(Gather(unsorted, 4, StableOrder(KeyType::kFloat32, Order::kAscending, unsorted)));
+    const Bytes values = MakeBytes(count * 5, 6 + i);
+    *request.add_keys() = ArrayOf(v1::ELEMENT_TYPE_FLOAT32, keys.back());
+    *request.add_values() = RecordsOf(values, 5);
+    all_keys.insert(all_keys.end(), keys.back().begin(), keys.back().end());
+    all_values.insert(all_values.end(), values.begin(), values.end());
   }
-  ExpectSameAny(request);
+  const std::vector<int64_t> order = MergeOrder(KeyType::kFloat32, Order::kAscending, keys);
+  v1::MergeResponse expected;
+  *expected.mutable_keys() = ArrayOf(v1::ELEMENT_TYPE_FLOAT32, Gather(all_keys, 4, order));
+  *expected.mutable_values() = RecordsOf(Gather(all_values, 5, order), 5);
+  ExpectAnswer(request, expected);
 }
 
 TEST_F(StreamOperatorsTest, MovesLargeIntervals) {
-  v1::ExpandIntervalsRequest expand;
-  *expand.mutable_values() = RecordsOf(3000, 7);
+  const Bytes values = MakeBytes(3000 * 7, 6);
   std::vector<int64_t> counts;
   for (int64_t i = 0; i < 3000; ++i) counts.push_back(i % 9);
+  const auto [objects, ranks] = LoadBalance(counts);
+  v1::ExpandIntervalsRequest expand;
+  *expand.mutable_values() = RecordsOf(values, 7);
   *expand.mutable_counts() = Int64s(counts);
-  ExpectSameAny(expand);
+  v1::ExpandIntervalsResponse expanded;
+  *expanded.mutable_values() = RecordsOf(Gather(values, 7, objects), 7);
+  ExpectAnswer(expand, expanded);
   v1::LoadBalanceRequest balance;
   *balance.mutable_counts() = Int64s(counts);
-  ExpectSameAny(balance);
+  v1::LoadBalanceResponse balanced;
+  *balanced.mutable_objects() = ArrayOf(v1::ELEMENT_TYPE_UINT32, IndexArray(objects, 4));
+  *balanced.mutable_ranks() = ArrayOf(v1::ELEMENT_TYPE_UINT32, IndexArray(ranks, 4));
+  ExpectAnswer(balance, balanced);
 }
 
 TEST_F(StreamOperatorsTest, NamesTheSameFieldOfFaultyArrays) {
@@ -170,25 +204,8 @@ TEST_F(StreamOperatorsTest, LooksAtOffsetsWhenTheyHaveCome) {
 TEST_F(StreamOperatorsTest, EachOperationOfAPlanAnswersInline) {
   // Small results lie in a lane's memory, which the next operation reuses.
   v1::Plan plan;
-  std::vector<v1::OperationResult> expected;
   for (const AnyRequest& request : GoodRequests()) {
-    std::visit(
-        [&](const auto& typed) {
-          grpc::ClientContext context;
-          v1::OperationResult result;
-          OperationOf(*plan.add_operations(), typed);
-          typename Unary<std::decay_t<decltype(typed)>>::Response response;
-          ASSERT_TRUE(Call(running_.stub(), &context, typed, &response).ok());
-          response.clear_stats();
-          const auto* type = result.GetDescriptor();
-          for (int i = 0; i < type->field_count(); ++i) {
-            if (type->field(i)->message_type() == response.GetDescriptor()) {
-              result.GetReflection()->MutableMessage(&result, type->field(i))->CopyFrom(response);
-            }
-          }
-          expected.push_back(std::move(result));
-        },
-        request);
+    std::visit([&plan](const auto& typed) { OperationOf(*plan.add_operations(), typed); }, request);
   }
   // A stream's chunks pass through the same memory as the result beside it.
   v1::SortRequest& both = *plan.add_operations()->mutable_sort();
@@ -197,13 +214,18 @@ TEST_F(StreamOperatorsTest, EachOperationOfAPlanAnswersInline) {
   *both.mutable_keys_destination() = ToStream(1);
   const StreamedAnswer answer = Execute(running_.stub(), plan, {});
   ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
-  ASSERT_EQ(answer.results.size(), expected.size() + 1);
-  for (size_t i = 0; i < expected.size(); ++i) {
+  const std::vector<AnyRequest> requests = GoodRequests();
+  ASSERT_EQ(answer.results.size(), requests.size() + 1);
+  for (size_t i = 0; i < requests.size(); ++i) {
     v1::OperationResult result = answer.results[i];
-    Message& response = ResultOf(result);
-    const auto* stats = response.GetDescriptor()->FindFieldByName("stats");
-    response.GetReflection()->ClearField(&response, stats);
-    EXPECT_EQ(result.SerializeAsString(), expected[i].SerializeAsString()) << result.ShortDebugString();
+    std::visit(
+        [&result](const auto& request) {
+          typename Unary<std::decay_t<decltype(request)>>::Response expected;
+          ReadAnswer(request, &expected);
+          ForArrays(expected, SetCount);
+          ExpectBare(ResultOf(result), expected);
+        },
+        requests[i]);
   }
   constexpr uint32_t kOrder[] = {1, 2, 0};
   EXPECT_EQ(answer.results.back().sort().indices().inline_data(),
