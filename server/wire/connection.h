@@ -168,6 +168,7 @@ class Connection final : public Watcher, public std::enable_shared_from_this<Con
   std::unique_ptr<TlsStream> tls_;
   nghttp2_session* session_ = nullptr;
   std::unordered_map<int32_t, std::shared_ptr<StreamCall>> calls_;
+  StreamCall* head_ = nullptr;  // the last call whose head began, unless it has ended
   Output output_;
   uint32_t events_;
   std::vector<std::shared_ptr<StreamCall>> written_;  // a message of these has left its queue

@@ -59,6 +59,7 @@ int Connection::OnBeginHeaders(nghttp2_session* session, const nghttp2_frame* fr
   auto call = std::make_shared<StreamCall>(connection.environment_.loop, &connection, stream, connection.peer_);
   call->head_.arrival = connection.came_;
   nghttp2_session_set_stream_user_data(session, stream, call.get());
+  connection.head_ = call.get();
   connection.calls_.emplace(stream, std::move(call));
   return 0;
 }
@@ -67,8 +68,8 @@ int Connection::OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uin
                          const uint8_t* value, size_t value_size, uint8_t, void* self) {
   auto& connection = *static_cast<Connection*>(self);
   if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-  if (StreamCall* const call = connection.Find(frame->hd.stream_id)) {
-    connection.AddHeader(call, View(name, name_size), View(value, value_size));
+  if (connection.head_ != nullptr) {
+    connection.AddHeader(connection.head_, View(name, name_size), View(value, value_size));
   }
   return 0;
 }
@@ -195,8 +196,13 @@ int Connection::OnStreamClose(nghttp2_session* session, int32_t stream, uint32_t
   if (found == connection.calls_.end()) return 0;
   const std::shared_ptr<StreamCall> call = std::move(found->second);
   connection.calls_.erase(found);
+  if (connection.head_ == call.get()) connection.head_ = nullptr;
   connection.last_call_ = connection.loop_.now();
-  call->Done({kCancelled, absl::StrCat("the caller ended the call: ", nghttp2_http2_strerror(error)), ""});
+  if (call->is_answered_) {
+    call->Done({});  // most calls: their handlers need no reason
+  } else {
+    call->Done({kCancelled, absl::StrCat("the caller ended the call: ", nghttp2_http2_strerror(error)), ""});
+  }
   return 0;
 }
 

@@ -64,11 +64,6 @@ void Loop::Stop() {
   waiting_.clear();
 }
 
-void Loop::Run(Task task) {
-  if (IsCurrent()) return task();
-  Post(std::move(task));
-}
-
 void Loop::Post(Task task) {
   {
     absl::MutexLock lock(&mutex_);

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -51,7 +52,11 @@ class Loop {
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Runs the task on the loop's thread: at once if this is that thread, soon otherwise.
-  void Run(Task task);
+  template <typename Function>
+  void Run(Function task) {
+    if (IsCurrent()) return task();
+    Post(std::move(task));
+  }
   /// Runs the task on the loop's thread, soon.
   void Post(Task task) ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsCurrent() const { return std::this_thread::get_id() == thread_.get_id(); }
