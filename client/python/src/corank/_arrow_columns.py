@@ -6,10 +6,13 @@ pyarrow is not imported unless a column is of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from corank._joined_strings import JoinedStrings
 
 
 class ArrowColumn(NamedTuple):
@@ -23,6 +26,8 @@ class ArrowColumn(NamedTuple):
     """The bitmap of the rows that are not null; None: no row is null."""
     restored: Callable[[Sequence[Any]], Any]
     """Makes a column of the given type of sorted data, offsets and validity, as far as there are any."""
+    joined: JoinedStrings | None = None
+    """The strings that `data` and `offsets` have room for, but do not hold yet; None: they hold theirs."""
 
 
 def is_arrow(column: Any) -> bool:
@@ -38,25 +43,28 @@ def arrow_column(path: str, given: Any) -> ArrowColumn:
     """
     import pyarrow as pa
 
-    from corank._key_columns import combined
+    from corank._joined_strings import JoinedStrings
+    from corank._key_columns import combined, needs_joining
 
-    array = combined(given)
-    if isinstance(array, pa.ChunkedArray):  # strings of more than 2 GiB
-        wide = pa.large_string() if pa.types.is_string(given.type) else pa.large_binary()
-        array = given.cast(wide).combine_chunks()
-    if isinstance(array.type, pa.BaseExtensionType):
-        array = array.storage
-    travels = _travelling(path, array.type)
-    if travels != array.type:
-        array = array.view(travels) if _is_time(array.type) else array.cast(travels)
-    validity = _bitmap(array)
-    offsets = None
-    if pa.types.is_large_binary(travels):
-        offsets, data = _strings(array)
+    stored = _stored(given)
+    travels = _travelling(path, stored.type)
+    offsets, joined = None, None
+    if needs_joining(stored):
+        joined = JoinedStrings(stored)
+        validity = joined.validity() if getattr(stored, "num_chunks", 1) > 1 else _bitmap(combined(stored))
+        offsets, data = np.empty(len(stored) + 1, np.int64), np.empty(joined.nbytes, np.uint8)
     else:
-        width = travels.byte_width
-        dtype = np.dtype(f"V{width}") if pa.types.is_fixed_size_binary(travels) else np.dtype(travels.to_pandas_dtype())
-        data = _elements(array.buffers()[1], dtype, array.offset, len(array))
+        array = combined(stored)
+        if travels != array.type:
+            array = array.view(travels) if _is_time(array.type) else array.cast(travels)
+        validity = _bitmap(array)
+        if pa.types.is_large_binary(travels):
+            offsets, data = _strings(array)
+        else:
+            width = travels.byte_width
+            is_record = pa.types.is_fixed_size_binary(travels)
+            dtype = np.dtype(f"V{width}") if is_record else np.dtype(travels.to_pandas_dtype())
+            data = _elements(array.buffers()[1], dtype, array.offset, len(array))
 
     def restored(results: Sequence[Any]) -> Any:
         left = list(results)
@@ -72,7 +80,18 @@ def arrow_column(path: str, given: Any) -> ArrowColumn:
             made = given.type.wrap_array(made)
         return pa.chunked_array([made], given.type) if isinstance(given, pa.ChunkedArray) else made
 
-    return ArrowColumn(data, offsets, validity, restored)
+    return ArrowColumn(data, offsets, validity, restored, joined)
+
+
+def _stored(given: Any) -> Any:
+    """The column, or what a column of an extension type stores."""
+    import pyarrow as pa
+
+    if not isinstance(given.type, pa.BaseExtensionType):
+        return given
+    if isinstance(given, pa.ChunkedArray):
+        return pa.chunked_array([chunk.storage for chunk in given.chunks], given.type.storage_type)
+    return given.storage
 
 
 def _is_time(type_: Any) -> bool:
@@ -85,6 +104,8 @@ def _travelling(path: str, type_: Any) -> Any:
     """The type as which the elements of a type travel."""
     import pyarrow as pa
 
+    from corank._key_columns import has_strings
+
     types = pa.types
     if types.is_boolean(type_):
         return pa.uint8()
@@ -94,9 +115,7 @@ def _travelling(path: str, type_: Any) -> Any:
         return pa.int32() if type_.bit_width == 32 else pa.int64()
     if types.is_fixed_size_binary(type_) and 1 <= type_.byte_width <= 256:
         return type_
-    views = (getattr(types, "is_string_view", None), getattr(types, "is_binary_view", None))
-    plain = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    if any(check is not None and check(type_) for check in (*plain, *views)):
+    if has_strings(type_):
         return pa.large_binary()
     if types.is_dictionary(type_):
         raise TypeError(f"{path}: is {type_}; pass column.dictionary_decode(), or a table to `sort_by`")

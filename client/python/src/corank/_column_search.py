@@ -77,6 +77,10 @@ def _like(path: str, needles: Any, haystack: Any) -> tuple[Any, Any]:
         import pyarrow as pa
 
         if is_arrow(needles):
+            from corank._key_columns import has_strings
+
+            if has_strings(needles.type) and has_strings(haystack.type):  # both travel as bytes
+                return needles, haystack
             return _cast(path, needles, haystack.type), haystack
         if isinstance(needles, (list, tuple)) or type(needles) is np.ndarray:
             return pa.array(needles, haystack.type), haystack

@@ -235,10 +235,12 @@ def _arrow_column(path: str, given: Any, message: operators.KeyColumn, first: Fi
     else:
         dtype = found.data.dtype
         data = conversion.outgoing("data", found.data, TYPES[dtype.name])
+    joined = found.joined
     rows = len(found.data) if found.offsets is None else len(found.offsets) - 1
-    parts = [data]
+    parts = [data if joined is None else data._replace(put=joined.put_bytes)]
     if found.offsets is not None:
-        parts.append(conversion.outgoing("offsets", found.offsets, int64))
+        offsets = conversion.outgoing("offsets", found.offsets, int64)
+        parts.append(offsets if joined is None else offsets._replace(put=joined.put_offsets))
     if found.validity is not None:
         parts.append(conversion.outgoing("validity", found.validity, bitmap))
     outputs = _outputs(path, message, parts, dtype, rows, first)

@@ -274,7 +274,7 @@ class _Polars(Library):
         return table.select(list(names))
 
     def take(self, table: Any, rows: Rows) -> Any:
-        return table[rows]
+        return table[self._places(rows)]
 
     def concat(self, tables: Sequence[Any]) -> Any:
         try:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from corank._elements import flag
+from corank._joined_strings import JoinedStrings, is_view
 from corank._pieces import PIECE_ROWS, of_pieces
 
 U64 = NDArray[np.uint64]
@@ -36,10 +37,14 @@ class Order(NamedTuple):
 def one_array(column: Any) -> Any:
     """A column as one array; strings with 64-bit offsets, because all of them may exceed 2 GiB."""
     type_ = held_type(column.type)
-    if _is_bytes(type_):
-        is_copied = type_ != column.type or _is_view(type_) or getattr(column, "num_chunks", 1) > 1
-        return _strings_in_one(column) if is_copied and len(column) > PIECE_ROWS else _large(column)
-    return combined(column.cast(type_) if type_ != column.type else column)
+    if not _is_bytes(type_):
+        return combined(column.cast(type_) if type_ != column.type else column)
+    if needs_joining(column):
+        return JoinedStrings(column).array()
+    if has_strings(column.type) or len(column) <= PIECE_ROWS:
+        return _large(column)
+    pieces = list(of_pieces(lambda piece: _large(column[piece]), len(column)))  # of what a dictionary or a type holds
+    return JoinedStrings(pa.chunked_array(pieces)).array()
 
 
 def _large(column: Any) -> Any:
@@ -47,29 +52,16 @@ def _large(column: Any) -> Any:
     return combined(column.cast(held_type(column.type)).cast(pa.large_binary()))
 
 
-def _strings_in_one(column: Any) -> Any:
-    """What `_large` makes, by several threads."""
-    count = len(column)
-    parts = list(of_pieces(lambda piece: _large(column[piece]), count))
-    ends = [np.frombuffer(part.buffers()[1], np.int64, len(part) + 1, part.offset * 8) for part in parts]
-    begins = np.cumsum([0, *(each[-1] - each[0] for each in ends)])
-    buffers = [pa.allocate_buffer(8 * (count + 1)), pa.allocate_buffer(int(begins[-1]))]  # from pages it used before
-    offsets, data = np.frombuffer(buffers[0], np.int64), np.frombuffer(buffers[1], np.uint8)
-    offsets[0] = 0
+def needs_joining(column: Any) -> bool:
+    """Whether a column holds strings in several chunks or as views."""
+    return has_strings(column.type) and (is_view(column.type) or getattr(column, "num_chunks", 1) > 1)
 
-    def put(piece: slice) -> None:
-        at = piece.start // PIECE_ROWS
-        np.add(ends[at][1:], begins[at] - ends[at][0], out=offsets[piece.start + 1 : piece.stop + 1])
-        into = data[begins[at] : begins[at + 1]]
-        if into.size:
-            into[:] = np.frombuffer(parts[at].buffers()[2], np.uint8, into.size, ends[at][0])
 
-    list(of_pieces(put, count))
-    validity = None
-    if any(part.null_count for part in parts):
-        are_valid = [np.asarray(part.is_valid()) for part in parts]
-        validity = pa.py_buffer(np.packbits(np.concatenate(are_valid), bitorder="little"))
-    return pa.Array.from_buffers(pa.large_binary(), count, [validity, *buffers])
+def has_strings(type_: Any) -> bool:
+    """Whether the elements are strings or binaries of any length."""
+    types = pa.types
+    is_narrow = types.is_string(type_) or types.is_binary(type_)
+    return bool(is_narrow or types.is_large_string(type_) or types.is_large_binary(type_) or is_view(type_))
 
 
 def combined(column: Any) -> Any:
@@ -90,20 +82,8 @@ def held_type(type_: Any) -> Any:
             return type_
 
 
-def _is_view(type_: Any) -> bool:
-    return bool(pa.types.is_string_view(type_) or pa.types.is_binary_view(type_))
-
-
 def _is_bytes(type_: Any) -> bool:
-    types = pa.types
-    return (
-        types.is_string(type_)
-        or types.is_large_string(type_)
-        or types.is_binary(type_)
-        or types.is_large_binary(type_)
-        or types.is_fixed_size_binary(type_)
-        or _is_view(type_)
-    )
+    return has_strings(type_) or bool(pa.types.is_fixed_size_binary(type_))
 
 
 def check_type(name: str, type_: Any) -> None:
@@ -183,7 +163,7 @@ class Columns(NamedTuple):
     """The keys of a table as key columns of the server, the most significant first."""
 
     arrays: list[Any]
-    """Arrays of pyarrow or NumPy, as many as `descending` and `nulls`."""
+    """Arrays of pyarrow or NumPy, or chunked arrays of strings, as many as `descending` and `nulls`."""
     descending: list[bool]
     nulls: list[Nulls]
     nan: Nan
@@ -193,7 +173,8 @@ def key_columns(table: Any, order: Order) -> Columns:
     """The keys of a table in this order. Keys of Arrow's type null have no column."""
     out = Columns([], [], [], order.nan)
     for name, descending, nulls in zip(order.keys, order.descending, order.nulls):
-        for array in _parts(one_array(table.column(name))):
+        column = table.column(name)
+        for array in [column] if has_strings(column.type) else _parts(one_array(column)):
             out.arrays.append(array)
             out.descending.append(descending)
             out.nulls.append(nulls)

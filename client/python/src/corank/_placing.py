@@ -73,7 +73,7 @@ class Placing:
         self._streams = False
         self._taken: list[tuple[int, str]] = []  # (bytes, place) of each array
         self._streamed: set[int] = set()  # ids of the leaves that travel in chunks
-        self._copies: list[tuple[NDArray[np.uint8], memoryview]] = []
+        self._copies: list[tuple[NDArray[np.uint8], OutgoingArray]] = []
         self._inputs: list[OutgoingArray] = []  # of all operators
         self.may_move = False
         """Whether only memory made for this attempt keeps the call from being repeated after it was lost."""
@@ -132,8 +132,8 @@ class Placing:
     def again(self) -> None:
         """Prepares another try."""
         # One that was broken off may have written results over inputs.
-        for block, data in self._copies:
-            copy_into(block, np.frombuffer(data, np.uint8))
+        for block, leaf in self._copies:
+            _write(block, leaf)
 
     def repeat(self, placed: Sequence[Placed]) -> Repeat:
         """Which retries are safe, given the places of the arrays."""
@@ -200,8 +200,8 @@ class Placing:
         found = self._found(leaf)
         if found is None and self._scratch is not None and size > SMALL_BYTES:
             block = self._scratch.take(size, width)
-            copy_into(block, np.frombuffer(leaf.data, np.uint8))
-            self._copies.append((block, leaf.data))
+            _write(block, leaf)
+            self._copies.append((block, leaf))
             in_scratch[leaf.field] = block
             found = self._in_region(block, width)
         if found is not None:
@@ -210,6 +210,8 @@ class Placing:
             self.places.append(found)
             self._taken.append((size, "shared_memory"))
             return OutgoingArray(leaf.field, header, None)
+        if leaf.put is not None:
+            leaf.put(np.frombuffer(leaf.data, np.uint8))
         if id(leaf) in self._streamed:
             header = _copied(leaf.header)
             header.stream.stream_id = stream_id = len(self.sources)
@@ -376,6 +378,14 @@ class Placing:
         found = self._regions.gpu(target, self._limit)
         self.places.append(found)
         return OnGpu(output, found, target, convert)
+
+
+def _write(block: NDArray[np.uint8], leaf: OutgoingArray) -> None:
+    """Writes the bytes of an input to their place."""
+    if leaf.put is not None:
+        leaf.put(block)
+    elif leaf.data is not None:
+        copy_into(block, np.frombuffer(leaf.data, np.uint8))
 
 
 def _copied(header: array_pb2.Array) -> array_pb2.Array:

@@ -209,7 +209,7 @@ class TableGroups(Generic[T]):
                 results.append("value_counts")
             if any(each in ("sums", "minima", "maxima", "value_counts") for each in results):
                 values = numbers_of(filled(array))
-        if "sums" in results and "counts" not in results:
+        if "mean" in functions and validity is None and "counts" not in results:
             results.append("counts")
         found = self._client.group(
             direct,

@@ -11,9 +11,11 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar, Union
+from typing import Any, Callable, NamedTuple, TypeVar, Union
 
+import numpy as np
 from google.protobuf.message import DecodeError, Message
+from numpy.typing import NDArray
 
 from corank.v1 import array_pb2
 
@@ -35,6 +37,7 @@ class OutgoingArray(NamedTuple):
     header: array_pb2.Array  # all but the bytes
     data: memoryview | None  # the bytes; None: the header says where they are, or `held` does
     held: Any = None  # an array on the GPU, to be registered before the header can say where it is
+    put: Callable[[NDArray[np.uint8]], None] | None = None  # writes the bytes, for which `data` is only room so far
 
     @property
     def length(self) -> int | None:
