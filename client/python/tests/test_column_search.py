@@ -255,9 +255,10 @@ def test_tables_are_searched_in_their_own_order(corankd_client: corank.Client, l
             descending=[True, False],
         )
         assert found.tolist() == expected(haystack, needles, rules, side)
-    with pytest.raises(corank.InvalidArgument) as caught:
+    text = r"^table: not sorted by 'x', 's'; sort_by\(table, ...\) in the same order first$"
+    with pytest.raises(corank.InvalidArgument, match=text) as caught:
         corankd_client.search_by(made(needles), made(needles), ["x", "s"])
-    assert caught.value.reason == "KEYS_NOT_SORTED"
+    assert (caught.value.field, caught.value.reason) == ("table", "KEYS_NOT_SORTED")
 
 
 def test_needles_of_tables_that_would_change_are_refused(corankd_client: corank.Client) -> None:

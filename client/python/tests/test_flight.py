@@ -196,7 +196,7 @@ WRONG: list[tuple[bytes, str]] = [
     (command("sort_by", keys="day", descending=[True, False]), "descending: 2 values for 1 keys"),
     (command("sort_by", keys="day", descending=3), "descending: is of type int; pass one value"),
     (command("sort_by", keys="day", nulls="middle"), "nulls: 'middle' is none of 'first', 'last'"),
-    (command("sort_by", keys="day", nan=[1]), "nan: [1] is none of"),
+    (command("sort_by", keys="day", nan=[1]), "nan: 1 is none of"),
     (command("sort_by", keys="day", limit="3"), "limit: "),
     (command("sort_by", keys="day", columns="x"), "columns: no column 'x'"),
     (command("sort_by", keys="day", deadline=-1), "deadline: -1 is not a number of seconds of more than 0"),

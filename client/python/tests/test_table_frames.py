@@ -38,6 +38,8 @@ def test_frames_have_the_operators(any_client: corank.Client, library: str, monk
     assert len(ordered.corank.on(any_client).merge(ordered, "k")) == 8
     assert values(rows.join(frame.head(1), "k", how="semi")) == [1]
     assert list(rows.group("k", drop_nulls=True).agg(n="count")["n"]) == [2, 1]
+    with pytest.raises(TypeError, match=r"^client: is of type str; pass a client, such as corank.connect\(address\)$"):
+        frame.corank.on("127.0.0.1:50051")
     monkeypatch.setattr(corank, "sort_by", any_client.sort_by)  # the client that the module's functions share
     assert values(frame.corank.sort("v", descending=True)) == [4, 3, 2, 1]
 

@@ -304,8 +304,14 @@ def test_sums_that_do_not_fit_are_refused(any_client: corank.Client) -> None:
     found = any_client.group_by(table, "k").agg(v=("v", "sum"), u=("u", "sum"))
     assert found.to_pydict() == {"k": ["a", "b"], "v": [most - 5, 7], "u": [2**64 - 1, 1]}
     for keys in (["a", "a"], [1, 1]):
-        with pytest.raises(corank.InvalidArgument, match="64 bits"):
-            any_client.group_by(pa.table({"k": keys, "v": [most, 1]}), "k").agg(("v", "sum"))
+        table = pa.table({"k": keys, "v": [most, 1], "w": [1, 2]})
+        for more in ((), (("w", "sum"),)):  # by the server, and here
+            text = "^agg: a sum of column 'v' does not fit in 64 bits; convert the column to decimals or floats"
+            with pytest.raises(corank.InvalidArgument, match=text) as caught:
+                any_client.group_by(table, "k").agg(("v", "sum"), *more)
+            assert caught.value.field == "agg"
+        wide = table.set_column(1, "v", table["v"].cast(pa.decimal128(19)))
+        assert any_client.group_by(wide, "k").agg(("v", "sum"))["v_sum"].to_pylist() == [decimal.Decimal(most + 1)]
 
 
 def test_decimals_add_up_exactly(any_client: corank.Client) -> None:
@@ -342,7 +348,7 @@ def test_partial_results_add_up_to_the_groups_of_all_rows(any_client: corank.Cli
     functions = [each for each in FUNCTIONS if is_summed or each != "sum"]
     whole = any_client.group_by(table, "k").agg(*[("v", each) for each in functions])
     asked = reductions([("v", each) for each in functions], {})
-    partials = Aggregates(table.schema, Order(("k",), (False,), ("last",)), False, asked)
+    partials = Aggregates(table.schema, Order(("k",), (False,), ("last",), ("beside_null",)), False, asked)
     parts = [partials.partial(any_client, table.slice(at, 20)) for at in (0, 20, 40)]
     found = partials.result(partials.combined(any_client, parts))
     assert found.schema == whole.schema
@@ -390,6 +396,8 @@ def test_wrong_groups_say_what_to_change(any_client: corank.Client) -> None:
         (lambda: groups.agg(("s", "sum")), TypeError, "^agg: column 's' is string, which has no sum$"),
         (lambda: groups.agg(("list", "min")), TypeError, "^agg: column 'list' is list<.*, which has no min$"),
         (lambda: any_client.group_by(table, "list"), TypeError, "^key: column 'list' is list<"),
+        (lambda: groups.sum(), AttributeError, r"has no attribute 'sum'; call agg\(\(column, 'sum'\)\)$"),
+        (lambda: groups.median(), AttributeError, "has no attribute 'median'$"),
     ]
     for call, error, text in wrong:
         with pytest.raises(error, match=text):

@@ -131,6 +131,22 @@ def test_nan_goes_where_the_caller_says(
     assert any_client.argsort_by(table, ["one", "k"], **options).tolist() == sorted(range(200), key=key)
 
 
+def test_nan_goes_where_the_caller_says_in_each_key(any_client: corank.Client) -> None:
+    nan = float("nan")
+    table = pa.table({"a": [nan, None, 1.0, nan], "b": [None, nan, 2.0, nan]})
+    # In "a" NaN is null, so that three rows tie; in "b" it is greater than the numbers, and the null comes last.
+    assert any_client.argsort_by(table, ["a", "b"], nan=["null", "greatest"]).tolist() == [2, 1, 3, 0]
+    assert any_client.argsort_by(table, ["a", "b"], nan=["greatest", "null"]).tolist() == [2, 0, 3, 1]
+    groups = any_client.group_by(table, ["a", "b"], nan=["null", "greatest"], drop_nulls=True)
+    assert groups.agg(n="count").to_pydict() == {"a": [1.0], "b": [2.0], "n": [1]}
+    with pytest.raises(corank.InvalidArgument, match=r"^nan: 1 values for 2 keys$"):
+        any_client.argsort_by(table, ["a", "b"], nan=["null"])
+    # The first 32 columns travel as ranks.
+    many = pa.table({f"k{at}": [1] * 4 for at in range(33)} | {"a": table["a"], "b": table["b"]})
+    places: Any = ["greatest"] * 33 + ["null", "greatest"]
+    assert any_client.argsort_by(many, many.column_names, nan=places).tolist() == [2, 1, 3, 0]
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_top_k_takes_the_first_of_equal_rows(any_client: corank.Client, seed: int) -> None:
     rng = np.random.default_rng(3000 + seed)

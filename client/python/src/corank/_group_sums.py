@@ -114,9 +114,14 @@ def in_64_bits(name: Any, added: NDArray[Any], type_: Any) -> NDArray[Any]:
         return added
     limits = np.iinfo(np.uint64 if pa.types.is_unsigned_integer(type_) else np.int64)
     if any(not limits.min <= each <= limits.max for each in added):
-        text = f"agg: a sum of column {name!r} does not fit in 64 bits; convert the column to floats"
-        raise InvalidArgument(text, field="agg")
+        raise too_large(name)
     return added.astype(limits.dtype)
+
+
+def too_large(name: Any, request_id: str = "") -> InvalidArgument:
+    """The error of a sum of integers of a column that exceeds 64 bits."""
+    text = f"agg: a sum of column {name!r} does not fit in 64 bits; convert the column to decimals or floats"
+    return InvalidArgument(text, field="agg", request_id=request_id)
 
 
 def means(name: Any, column: Any, groups: RowGroups, is_value: NDArray[np.bool_]) -> Any:

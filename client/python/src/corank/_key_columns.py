@@ -30,8 +30,8 @@ class Order(NamedTuple):
     descending: tuple[bool, ...]
     nulls: tuple[Nulls, ...]
     """Where nulls go, whatever the direction."""
-    nan: Nan = "beside_null"
-    """NaN comes between the numbers and the nulls, equals null, or is greater than every number."""
+    nan: tuple[Nan, ...]
+    """Whether NaN comes between the numbers and the nulls, equals null, or is greater than every number."""
 
 
 def one_array(column: Any) -> Any:
@@ -166,18 +166,19 @@ class Columns(NamedTuple):
     """Arrays of pyarrow or NumPy, or chunked arrays of strings, as many as `descending` and `nulls`."""
     descending: list[bool]
     nulls: list[Nulls]
-    nan: Nan
+    nan: list[Nan]
 
 
 def key_columns(table: Any, order: Order) -> Columns:
     """The keys of a table in this order. Keys of Arrow's type null have no column."""
-    out = Columns([], [], [], order.nan)
-    for name, descending, nulls in zip(order.keys, order.descending, order.nulls):
+    out = Columns([], [], [], [])
+    for name, descending, nulls, nan in zip(*order):
         column = table.column(name)
         for array in [column] if has_strings(column.type) else _parts(one_array(column)):
             out.arrays.append(array)
             out.descending.append(descending)
             out.nulls.append(nulls)
+            out.nan.append(nan)
     return out
 
 
@@ -230,4 +231,4 @@ def order_of(keys: str | Sequence[str], descending: bool | Sequence[bool], nulls
     if nulls not in ("first", "last"):
         raise ValueError(f"nulls: {nulls!r} is neither 'first' nor 'last'")
     placements: tuple[Nulls, ...] = ("first" if nulls == "first" else "last",) * len(names)
-    return Order(names, directions, placements)
+    return Order(names, directions, placements, tuple(NANS[0] for _ in names))

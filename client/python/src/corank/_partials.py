@@ -158,7 +158,7 @@ class Aggregates:
     def _grouped(self, client: ArrayOperators, table: Any, asked: dict[str, Any], drops_nulls: bool) -> Any:
         order = self.order
         groups = TableGroups(
-            client, table, list(order.keys), list(order.descending), list(order.nulls), order.nan, drops_nulls
+            client, table, list(order.keys), list(order.descending), list(order.nulls), list(order.nan), drops_nulls
         )
         return groups.agg(**asked)
 

@@ -23,6 +23,7 @@ from corank._group_sums import (
     sum_type,
     sums,
     sums_fit,
+    too_large,
     value_counts,
 )
 from corank._key_columns import Order, check_type, filled, held_type, is_number, numbers_of, one_array
@@ -123,6 +124,10 @@ class TableGroups(Generic[T]):
         self._keys = key_table(self._library, self._table, self._names)
         self._drops = not self._library.groups_nulls if drop_nulls is None else flag("drop_nulls", drop_nulls)
 
+    def __getattr__(self, name: str) -> Any:
+        advice = f"; call agg((column, {name!r}))" if name in FUNCTIONS else ""
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{advice}")
+
     def __repr__(self) -> str:
         return f"TableGroups({', '.join(map(repr, self._names))}; {self._library.count(self._table):,} rows)"
 
@@ -211,13 +216,18 @@ class TableGroups(Generic[T]):
                 values = numbers_of(filled(array))
         if "mean" in functions and validity is None and "counts" not in results:
             results.append("counts")
-        found = self._client.group(
-            direct,
-            values=values,
-            values_validity=validity,
-            results=cast(Any, results),
-            descending=descending,
-        )
+        try:
+            found = self._client.group(
+                direct,
+                values=values,
+                values_validity=validity,
+                results=cast(Any, results),
+                descending=descending,
+            )
+        except InvalidArgument as error:
+            if error.field != "values":  # of a sum that does not fit
+                raise
+            raise too_large(next(iter(columns)), error.request_id) from None
         counts = found.counts if validity is None else found.value_counts  # of values
         made = [self._found(found, counts, each, columns) for each in asked]
         return found.firsts if rows is None else rows[found.firsts], made
@@ -289,7 +299,7 @@ class TableGroups(Generic[T]):
             (*self._order.keys, "value"),
             (*self._order.descending, greatest),
             (*self._order.nulls, "last"),
-            self._order.nan,
+            (*self._order.nan, "greatest"),
         )
         found, _ = sort_groups(self._client, keys.append_column("value", array), order, {})
         firsts = found[groups.starts]

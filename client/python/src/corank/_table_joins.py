@@ -37,8 +37,8 @@ _ELSEWHERE = {
 def null_rows(keys: Any, order: Order) -> Any:
     """Which rows of a key table have a null key, or one that counts as null; None: none has."""
     found: Any = None
-    for column in keys.columns:
-        is_nan_null = order.nan == "null" and pa.types.is_floating(column.type)
+    for column, nan in zip(keys.columns, order.nan):
+        is_nan_null = nan == "null" and pa.types.is_floating(column.type)
         # A dictionary may have null among its values, which null_count leaves out.
         if column.null_count == 0 and not is_nan_null and not pa.types.is_dictionary(column.type):
             continue

@@ -67,7 +67,7 @@ def direct_key(table: Any, order: Order) -> NDArray[Any] | None:
     """The only key as an array for the server; None: there are several, or it has to be a key column."""
     if len(order.keys) > 1:
         return None
-    return direct_keys(table.column(order.keys[0]), order.descending[0], order.nulls[0], order.nan)
+    return direct_keys(table.column(order.keys[0]), order.descending[0], order.nulls[0], order.nan[0])
 
 
 def _given(columns: Columns) -> dict[str, Any]:
@@ -83,11 +83,12 @@ def _narrowed(client: ArrayOperators, columns: Columns, options: InfoOptions) ->
     """Columns of the same order, as few as the server takes: ranks stand for the first ones of too many."""
     while len(columns.arrays) > _MOST_COLUMNS:
         first, rest = (
-            Columns(columns.arrays[part], columns.descending[part], columns.nulls[part], columns.nan)
+            Columns(columns.arrays[part], columns.descending[part], columns.nulls[part], columns.nan[part])
             for part in (slice(_MOST_COLUMNS), slice(_MOST_COLUMNS, None))
         )
         ranks = client.rank_columns(index_dtype=None, **_given(first), **options)
-        columns = Columns([ranks, *rest.arrays], [False, *rest.descending], ["last", *rest.nulls], columns.nan)
+        nulls, nan = ["last", *rest.nulls], ["greatest", *rest.nan]
+        columns = Columns([ranks, *rest.arrays], [False, *rest.descending], nulls, nan)
     return columns
 
 

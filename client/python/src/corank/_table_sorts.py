@@ -67,6 +67,19 @@ def _of_each(option: str, given: Any, names: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(given)
 
 
+def _choice_of_each(option: str, given: Any, names: Sequence[Any], choices: Sequence[str]) -> tuple[Any, ...]:
+    """An option of each key that has a few choices.
+
+    Raises:
+        InvalidArgument: it is none of them.
+    """
+    found = _of_each(option, given, names)
+    for each in found:
+        if each not in choices:
+            raise InvalidArgument(f"{option}: {each!r} is none of {', '.join(map(repr, choices))}", field=option)
+    return found
+
+
 def order_by(library: Library, names: Sequence[Any], descending: Any, nulls: Any, nan: Any) -> Order:
     """The order of rows of a key table, with the library's own places of nulls and NaN where they are None.
 
@@ -74,15 +87,10 @@ def order_by(library: Library, names: Sequence[Any], descending: Any, nulls: Any
         InvalidArgument: an option does not fit the keys, or is none of its choices.
     """
     directions = tuple(flag("descending", each) for each in _of_each("descending", descending, names))
-    places = _of_each("nulls", library.nulls if nulls is None else nulls, names)
-    for place in places:
-        if place not in _PLACES:
-            raise InvalidArgument(f"nulls: {place!r} is none of 'first', 'last'", field="nulls")
-    nan = library.nan if nan is None else nan
-    if nan not in NANS:
-        raise InvalidArgument(f"nan: {nan!r} is none of {', '.join(map(repr, NANS))}", field="nan")
+    places = _choice_of_each("nulls", library.nulls if nulls is None else nulls, names, _PLACES)
+    nans = _choice_of_each("nan", library.nan if nan is None else nan, names, NANS)
     keys = tuple(str(at) for at in range(len(names)))
-    return Order(keys, directions, places, nan)
+    return Order(keys, directions, places, nans)
 
 
 def argsort_by(
@@ -127,7 +135,20 @@ def search_by(
             raise InvalidArgument(text, field="needles")
     keys_of_table = key_table(library, table, names)
     sought = _cast_like(keys_of_table, key_table(other, needles, names), names)
-    return search_rows(client, keys_of_table, sought, order, {}, side, flag("assume_sorted", assume_sorted))
+    try:
+        return search_rows(client, keys_of_table, sought, order, {}, side, flag("assume_sorted", assume_sorted))
+    except InvalidArgument as error:
+        if error.field != "haystack_columns":
+            raise
+        raise _not_sorted("table", names, error) from None
+
+
+def _not_sorted(argument: str, names: Sequence[Any], error: InvalidArgument) -> InvalidArgument:
+    """The error of a table that is not in the order that the caller promised."""
+    text = f"{argument}: not sorted by {listed(names)}; sort_by({argument}, ...) in the same order first"
+    made = InvalidArgument(text, field=argument, request_id=error.request_id)
+    made.reason = error.reason
+    return made
 
 
 def _cast_like(keys: Any, needles: Any, names: Sequence[Any]) -> Any:
@@ -231,6 +252,5 @@ def merged_rows(
     except InvalidArgument as error:
         if not error.field.startswith("tables["):
             raise
-        text = f"{error.field}: not sorted by {listed(names)}; sort_by({error.field}, ...) in the same order first"
-        raise InvalidArgument(text, field=error.field, request_id=error.request_id) from None
+        raise _not_sorted(error.field, names, error) from None
     return library, library.concat([selected(library, table, columns) for _, table in found]), rows

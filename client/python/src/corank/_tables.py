@@ -47,7 +47,7 @@ class TableOperators:
         *,
         descending: bool | Sequence[bool] = False,
         nulls: NullPlace | Sequence[NullPlace] | None = None,
-        nan: NanPlace | None = None,
+        nan: NanPlace | Sequence[NanPlace] | None = None,
         limit: int | None = None,
         columns: str | Sequence[str] | None = None,
         **options: Unpack[TableOptions],
@@ -67,7 +67,8 @@ class TableOperators:
             nulls: "first" or "last", for all keys or, as a sequence, for each, whatever the direction. None: "last" for
                 pandas and pyarrow, "first" for polars.
             nan: "null": NaN equals null; "beside_null": NaN comes between the numbers and the nulls; "greatest": NaN is
-                greater than every number. None: "null" for pandas, "beside_null" for pyarrow, "greatest" for polars.
+                greater than every number. For all keys or, as a sequence, for each. None: "null" for pandas,
+                "beside_null" for pyarrow, "greatest" for polars.
             limit: return only the first `limit` rows of the order.
             columns: return only these columns; None: all.
             **options: see CallOptions. The deadline limits all calls together.
@@ -100,7 +101,7 @@ class TableOperators:
         *,
         descending: bool | Sequence[bool] = False,
         nulls: NullPlace | Sequence[NullPlace] | None = None,
-        nan: NanPlace | None = None,
+        nan: NanPlace | Sequence[NanPlace] | None = None,
         limit: int | None = None,
         **options: Unpack[TableOptions],
     ) -> NDArray[np.intp]:
@@ -138,7 +139,7 @@ class TableOperators:
         side: Literal["left", "right"] = "left",
         descending: bool | Sequence[bool] = False,
         nulls: NullPlace | Sequence[NullPlace] | None = None,
-        nan: NanPlace | None = None,
+        nan: NanPlace | Sequence[NanPlace] | None = None,
         assume_sorted: bool = False,
         **options: Unpack[TableOptions],
     ) -> NDArray[np.intp]:
@@ -180,7 +181,7 @@ class TableOperators:
         *,
         descending: bool | Sequence[bool] = True,
         nulls: NullPlace | Sequence[NullPlace] = "last",
-        nan: NanPlace | None = None,
+        nan: NanPlace | Sequence[NanPlace] | None = None,
         columns: str | Sequence[str] | None = None,
         **options: Unpack[TableOptions],
     ) -> T:
@@ -219,7 +220,7 @@ class TableOperators:
         *,
         descending: bool | Sequence[bool] = False,
         nulls: NullPlace | Sequence[NullPlace] | None = None,
-        nan: NanPlace | None = None,
+        nan: NanPlace | Sequence[NanPlace] | None = None,
         columns: str | Sequence[str] | None = None,
         **options: Unpack[TableOptions],
     ) -> T:
@@ -313,7 +314,7 @@ class TableOperators:
         *,
         descending: bool | Sequence[bool] = False,
         nulls: NullPlace | Sequence[NullPlace] | None = None,
-        nan: NanPlace | None = None,
+        nan: NanPlace | Sequence[NanPlace] | None = None,
         drop_nulls: bool | None = None,
         **options: Unpack[TableOptions],
     ) -> TableGroups[T]:

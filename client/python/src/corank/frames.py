@@ -41,7 +41,14 @@ class FrameAccessor:
 
         Args:
             client: the client.
+
+        Raises:
+            TypeError: it is none.
         """
+        if not hasattr(client, "sort_by"):
+            raise TypeError(
+                f"client: is of type {type(client).__name__}; pass a client, such as corank.connect(address)"
+            )
         made = FrameAccessor(self._frame)
         made._client = client
         return made

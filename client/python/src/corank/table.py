@@ -234,7 +234,7 @@ def _with_positions(client: corank.Client, given: argparse.Namespace, options: d
     try:
         found = client.search_by(table, needles, keys, side=given.side, descending=descending, **options)
     except corank.InvalidArgument as error:
-        if error.field != "haystack_columns":
+        if error.field != "table":
             raise
         raise _Wrong(f"{given.table}: not sorted by {', '.join(keys)}; sort it by the same --by and --nulls") from None
     return needles.append_column(given.position, pa.array(found))
