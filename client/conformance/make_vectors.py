@@ -29,6 +29,7 @@ import large_joins
 import large_selections
 import large_vectors
 import operator_vectors
+import published_vectors
 import rank_vectors
 import search_vectors
 import select_vectors
@@ -36,7 +37,7 @@ import set_vectors
 from operator_vectors import Vector
 
 HERE = Path(__file__).resolve().parent
-MAX_BYTES = 2 << 20
+MAX_BYTES = 9 << 18
 
 
 def files() -> dict[str, list[Vector]]:
@@ -45,12 +46,13 @@ def files() -> dict[str, list[Vector]]:
         "sort": list(operator_vectors.sorts()),
         "columns": list(operator_vectors.columns()),
         "nulls": list(operator_vectors.nulls()),
-        "merge": list(operator_vectors.merges()),
+        "merge": [*operator_vectors.merges(), *published_vectors.merges()],
         "search": [*operator_vectors.searches(), *search_vectors.searches()],
         "intervals": [
             *interval_vectors.expands(),
             *interval_vectors.moves(),
             *interval_vectors.load_balances(),
+            *published_vectors.intervals(),
         ],
         "group": list(group_vectors.every()),
         "sets": list(set_vectors.every()),
