@@ -122,9 +122,14 @@ class GpuArray:
         """Number of elements."""
         return self.host.size
 
-    def astype(self, dtype: DTypeLike) -> NDArray[Any]:
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of its elements."""
+        return self.host.dtype
+
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> NDArray[Any]:
         """A NumPy array, which tests can look at."""
-        return self.host.astype(dtype)
+        return self.host.astype(dtype, copy=copy)
 
 
 class CupyArray(GpuArray):

@@ -13,8 +13,8 @@ pa = pytest.importorskip("pyarrow")
 
 from table_cases import OF_POLARS, column, plain  # noqa: E402
 
-from corank import _frames as frames  # noqa: E402
 from corank import _table_joins as joins  # noqa: E402
+from corank import _table_libraries as libraries  # noqa: E402
 
 KEY_TYPES = [type_ for type_ in OF_POLARS if not (pa.types.is_dictionary(type_) or pa.types.is_binary(type_))]
 HOWS = ["inner", "left", "right", "full", "semi", "anti"]
@@ -157,7 +157,7 @@ def test_rows_of_equal_hashes_are_no_partners_unless_their_keys_are_equal(
     any_client: corank.Client, monkeypatch: pytest.MonkeyPatch, make: str, bits: int, how: Any
 ) -> None:
     of = pytest.importorskip(make)
-    kind = type(frames.library_of("left", pa.table({}) if make == "pyarrow" else of.DataFrame())[0])
+    kind = type(libraries.library_of("left", pa.table({}) if make == "pyarrow" else of.DataFrame())[0])
     hashes = kind.hashes
     monkeypatch.setattr(kind, "hashes", lambda *given: hashes(*given) & np.uint64(2**bits - 1))
     for seed in range(8):

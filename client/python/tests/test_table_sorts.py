@@ -405,7 +405,7 @@ def test_wrong_calls_say_what_to_change(any_client: corank.Client) -> None:
         ),
         (lambda: sort_by(table, "day", limit=-1), corank.InvalidArgument, "^limit: -1 is less than 0$"),
         (lambda: any_client.top_k(table, 1.5, "day"), TypeError, "^k: must be an integer"),  # type: ignore[arg-type]
-        (lambda: sort_by([1, 2], "day"), TypeError, "^table: is of type list; pass a table of pandas, polars or pya"),
+        (lambda: sort_by([1, 2], "day"), TypeError, "^table: is of type list; pass a table of pandas, polars, pyarr"),
         (lambda: sort_by(table, "day", reverse=True), TypeError, "did you mean 'descending'"),
         (lambda: sort_by(table, "day", "amount"), TypeError, r"^sort_by\(\) takes only table and keys by position"),
     ]

@@ -84,6 +84,10 @@ class Library(ABC):
         """The values of a column in the order in which it sorts, if its type says them and `key` has their numbers."""
         return None
 
+    def on_gpu(self, table: Any, name: Any) -> Any:
+        """A column of numbers without nulls as an array on the GPU, where it lies; None: it does not."""
+        return None
+
     def check_orders(self, tables: Sequence[Any], names: Sequence[Any]) -> None:  # noqa: B027
         """Refuses tables to merge whose keys are sorted in orders of their own.
 
@@ -176,7 +180,7 @@ class _ByColumn(Library):
         """What `pick` makes of a column; without places, of all rows."""
 
 
-class _Arrow(_ByColumn):
+class ArrowTables(_ByColumn):
     name = "pyarrow"
     nulls: Nulls = "last"
     nan: Nan = "beside_null"
@@ -242,7 +246,7 @@ class _Arrow(_ByColumn):
         return pa.table(dict(columns))
 
 
-class _Polars(Library):
+class PolarsFrames(Library):
     name = "polars"
     nulls: Nulls = "first"
     nan: Nan = "greatest"
@@ -280,7 +284,7 @@ class _Polars(Library):
         try:
             return self._polars.concat(list(tables), how="vertical")
         except (self._polars.exceptions.PolarsError, TypeError) as error:
-            raise InvalidArgument(f"tables: their columns differ: {_line(error)}", field="tables") from None
+            raise InvalidArgument(f"tables: their columns differ: {line(error)}", field="tables") from None
 
     def picked(self, wanted: Sequence[Wanted]) -> list[Any]:
         made: list[Any] = []
@@ -334,7 +338,7 @@ class _Polars(Library):
         return self._polars.DataFrame([column.alias(name) for name, column in columns.items()])
 
 
-class _Pandas(_ByColumn):
+class PandasFrames(_ByColumn):
     name = "pandas"
     nulls: Nulls = "last"
     nan: Nan = "null"
@@ -369,13 +373,7 @@ class _Pandas(_ByColumn):
         return list(dtype.categories) if isinstance(dtype, self._pandas.CategoricalDtype) else None
 
     def check_orders(self, tables: Sequence[Any], names: Sequence[Any]) -> None:
-        for name in names:
-            first = self.categories(tables[0], name)
-            for at, each in enumerate(tables):
-                if self.categories(each, name) != first:
-                    text = f"tables[{at}]: the categories of {name!r} are not those of tables[0], nor in their order"
-                    text += f"; convert it by astype(tables[0][{name!r}].dtype), and sort again"
-                    raise InvalidArgument(text, field=f"tables[{at}]")
+        check_categories(self, tables, names)
 
     def select(self, table: Any, names: Sequence[Any]) -> Any:
         return table[list(names)]
@@ -429,12 +427,28 @@ class _Pandas(_ByColumn):
         return self._pandas.DataFrame(dict(columns), copy=False)
 
 
+def check_categories(library: Library, tables: Sequence[Any], names: Sequence[Any]) -> None:
+    """Refuses tables whose columns of these names have other categories, or have them in another order.
+
+    Raises:
+        InvalidArgument: it names the first of them.
+    """
+    for name in names:
+        first = library.categories(tables[0], name)
+        for at, each in enumerate(tables):
+            if library.categories(each, name) != first:
+                text = f"tables[{at}]: the categories of {name!r} are not those of tables[0], nor in their order"
+                text += f"; convert it by astype(tables[0][{name!r}].dtype), and sort again"
+                raise InvalidArgument(text, field=f"tables[{at}]")
+
+
 def _has_decimals(keys: Any) -> bool:
     """Whether a key table has decimals, which polars does not take with more than 38 digits."""
     return any(pa.types.is_decimal(type_) for type_ in keys.schema.types)
 
 
-def _line(error: BaseException) -> str:
+def line(error: BaseException) -> str:
+    """The first line of what an error says."""
     return str(error).strip().partition("\n")[0]
 
 
@@ -453,36 +467,5 @@ def _arrow_of(name: Any, column: Any) -> Any:
             return pa.array(column.to_numpy())
         return pa.array(column, from_pandas=True)
     except (pa.ArrowException, TypeError, OverflowError, UnicodeError) as error:
-        text = f"column {name!r} is of {column.dtype}, which Arrow cannot hold: {_line(error)}; convert it first"
+        text = f"column {name!r} is of {column.dtype}, which Arrow cannot hold: {line(error)}; convert it first"
         raise TypeError(text) from None
-
-
-def _is_frame(table: Any, library: str) -> bool:
-    return any(
-        base.__name__ == "DataFrame" and base.__module__.partition(".")[0] == library for base in type(table).__mro__
-    )
-
-
-def library_of(argument: str, table: Any) -> tuple[Library, Any]:
-    """The library of a table, and the table; one that only gives a stream of Arrow becomes a pyarrow.Table.
-
-    Raises:
-        TypeError: it is no table.
-    """
-    if isinstance(table, (pa.Table, pa.RecordBatch)):
-        return _Arrow(), table
-    if _is_frame(table, "pandas"):
-        return _Pandas(), table
-    if _is_frame(table, "polars"):
-        return _Polars(), table
-    kind = type(table).__name__
-    if kind == "LazyFrame":
-        raise TypeError(f"{argument}: is a LazyFrame; pass frame.collect()")
-    if hasattr(table, "__arrow_c_stream__") and kind not in ("Series", "ChunkedArray"):
-        try:
-            return _Arrow(), pa.table(table)
-        except pa.ArrowInvalid as error:
-            raise TypeError(f"{argument}: its stream of Arrow is no table: {_line(error)}") from None
-    raise TypeError(
-        f"{argument}: is of type {kind}; pass a table of pandas, polars or pyarrow, or one with __arrow_c_stream__"
-    )

@@ -16,12 +16,12 @@ from corank import _partitioning as partitioning
 from corank import _table_joins as joins
 from corank._arrow_rows import take_rows
 from corank._errors import InvalidArgument
-from corank._frames import library_of
 from corank._key_columns import Order, held_type, order_of
 from corank._key_tables import key_table, of_one_schema
 from corank._partitioning import Boundaries
 from corank._ray_servers import Servers
 from corank._ray_tasks import Keys, Sample, StageTime, Watch, joined, merged, sampled, weights_of
+from corank._table_libraries import library_of
 from corank._table_order import equal_ranges, merge_order, sort_order
 from corank._table_sorts import calls_of
 

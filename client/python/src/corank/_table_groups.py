@@ -13,7 +13,7 @@ from corank._arrow_rows import take_rows
 from corank._column_names import check_columns
 from corank._elements import flag
 from corank._errors import InvalidArgument
-from corank._frames import Rows, Wanted, library_of
+from corank._frames import Rows, Wanted
 from corank._group_sums import (
     RowGroups,
     mean_type,
@@ -30,6 +30,7 @@ from corank._key_columns import Order, check_type, filled, held_type, is_number,
 from corank._key_tables import key_table
 from corank._results import Groups
 from corank._table_joins import null_rows
+from corank._table_libraries import library_of
 from corank._table_order import direct_key, row_codes, sort_groups
 from corank._table_sorts import names_of, order_by
 from corank._typed import ArrayOperators

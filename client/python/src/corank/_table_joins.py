@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from corank._column_names import check_columns
 from corank._elements import flag
 from corank._errors import InvalidArgument
-from corank._frames import Library, Rows, Wanted, library_of
+from corank._frames import Library, Rows, Wanted
 from corank._key_columns import Order, direct_keys
 from corank._key_tables import key_table, of_one_schema
 from corank._packed_keys import packed_keys
+from corank._table_libraries import library_of
 from corank._table_order import row_codes
 from corank._table_sorts import names_of, order_by
 from corank._typed import ArrayOperators

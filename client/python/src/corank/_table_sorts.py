@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 
 from corank._column_names import check_columns, listed
 from corank._elements import flag, whole
-from corank._errors import InvalidArgument
-from corank._frames import Library, Rows, library_of
+from corank._errors import InvalidArgument, Unimplemented
+from corank._frames import Library, Rows
 from corank._key_columns import NANS, Order, kind_of, one_array
 from corank._key_tables import key_table, of_one_schema
+from corank._table_libraries import library_of
 from corank._table_order import merge_order, search_rows, sort_order
 from corank._typed import ArrayOperators
 
@@ -108,7 +109,25 @@ def argsort_by(
     check_columns("keys", names, library.columns(table), library.levels(table))
     order = order_by(library, names, descending, nulls, nan)
     limit = None if limit is None else whole("limit", limit)
-    return library, table, sort_order(client, key_table(library, table, names), order, {}, limit)
+    rows = _order_on_gpu(client, library, table, names, order, limit)
+    return (
+        library,
+        table,
+        sort_order(client, key_table(library, table, names), order, {}, limit) if rows is None else rows,
+    )
+
+
+def _order_on_gpu(
+    client: ArrayOperators, library: Library, table: Any, names: Sequence[Any], order: Order, limit: int | None
+) -> Any:
+    """The rows in order as an array on the GPU, if the only key lies there; None: it has to come to the host."""
+    keys = library.on_gpu(table, names[0]) if len(names) == 1 and library.count(table) and limit != 0 else None
+    if keys is None or (keys.dtype.kind == "f" and order.nan[0] != "greatest"):
+        return None
+    try:
+        return client.argsort(keys, descending=order.descending[0], limit=limit, index_dtype=None)
+    except (InvalidArgument, Unimplemented):  # the memory cannot be shared, or the server takes none
+        return None
 
 
 def search_by(

@@ -1,4 +1,4 @@
-"""Operators on tables of pandas, polars and Arrow. Arrow is loaded by the first call."""
+"""Operators on tables of pandas, polars, cuDF and Arrow. Arrow is loaded by the first call."""
 
 from __future__ import annotations
 
@@ -59,16 +59,16 @@ class TableOperators:
         ordered categories as their library orders them.
 
         Args:
-            table: a DataFrame of pandas or polars, a Table or RecordBatch of pyarrow, or anything that has
+            table: a DataFrame of pandas, polars or cuDF, a Table or RecordBatch of pyarrow, or anything that has
                 `__arrow_c_stream__`.
             keys: the column or columns to compare, the most significant first: any number of numbers, bools, decimals,
                 dates, times, strings, binaries, and dictionaries of these.
             descending: greatest first, in all keys or, as a sequence, in each.
-            nulls: "first" or "last", for all keys or, as a sequence, for each, whatever the direction. None: "last" for
-                pandas and pyarrow, "first" for polars.
+            nulls: "first" or "last", for all keys or, as a sequence, for each, whatever the direction. None: "first"
+                for polars, "last" for the others.
             nan: "null": NaN equals null; "beside_null": NaN comes between the numbers and the nulls; "greatest": NaN is
                 greater than every number. For all keys or, as a sequence, for each. None: "null" for pandas,
-                "beside_null" for pyarrow, "greatest" for polars.
+                "beside_null" for pyarrow, "greatest" for polars and cuDF.
             limit: return only the first `limit` rows of the order.
             columns: return only these columns; None: all.
             **options: see CallOptions. The deadline limits all calls together.
