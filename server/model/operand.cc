@@ -39,8 +39,9 @@ absl::StatusOr<const void*> Upload(EngineStream& stream, const Operand& operand)
 absl::Status CopyElements(EngineStream& stream, const Operand& operand, int64_t first, int64_t count, void* d_to) {
   const int64_t element_bytes = operand.element_bytes;
   if (!IsSharded(operand)) {
-    const auto* const h_from = static_cast<const char*>(operand.bytes) + first * element_bytes;
-    return stream.CopyToDevice(d_to, h_from, count * element_bytes);
+    const auto* const from = static_cast<const char*>(operand.bytes) + first * element_bytes;
+    const int64_t bytes = count * element_bytes;
+    return operand.on_device ? stream.Copy(d_to, from, bytes) : stream.CopyToDevice(d_to, from, bytes);
   }
   const auto copy = [&](size_t part, int64_t from, int64_t elements, int64_t before) {
     const auto* const d_from = static_cast<const char*>(operand.shards[part]) + from * element_bytes;

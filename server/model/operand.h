@@ -56,8 +56,7 @@ inline bool AnySpilled(const std::vector<Operand>& operands) {
 /// sharded array are copied together.
 absl::StatusOr<const void*> Upload(EngineStream& stream, const Operand& operand);
 
-/// Enqueues copies of elements [first, first + count) of an array, which lies in host memory or in parts, to memory of
-/// the stream's device.
+/// Enqueues copies of elements [first, first + count) of an array, wherever it lies, to memory of the stream's device.
 absl::Status CopyElements(EngineStream& stream, const Operand& operand, int64_t first, int64_t count, void* d_to);
 
 }  // namespace corank

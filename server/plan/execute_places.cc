@@ -8,15 +8,38 @@
 #include "server/memory/names.h"
 
 namespace corank {
-namespace {
 
-// A result that later operations of the plan may read. It lies in device memory of the job, or of `kept`, which
-// publishes it once the job has succeeded.
-class PlanTarget final : public ResultTarget {
+// A result that later operations of the plan may read. It lies in memory of the job, on one device or in parts, or of
+// `kept`, which publishes it once the job has succeeded.
+class ExecutePlaces::PlanTarget final : public ResultTarget {
  public:
   PlanTarget(std::string name, std::string field, std::shared_ptr<ResultTarget> kept, std::shared_ptr<JobMemory> memory)
       : name_(std::move(name)), field_(std::move(field)), kept_(std::move(kept)), memory_(std::move(memory)) {}
 
+  /// The result lies in parts: a temporary one in these.
+  void LieInParts(uint64_t devices, std::unique_ptr<JobParts> parts) {
+    place_.shard_devices = devices;
+    place_.shards.resize(static_cast<size_t>(DeviceSet::Count(devices)));
+    parts_ = std::move(parts);
+  }
+  /// The result lies on one device after all.
+  void MakeWhole() {
+    place_ = {};
+    parts_.reset();
+  }
+  int64_t part_bytes() const { return parts_ == nullptr ? 0 : parts_->device_bytes(); }
+
+  bool is_sharded() const override { return !place_.shards.empty(); }
+  absl::StatusOr<int64_t> Divide(int64_t count) override {
+    if (kept_ != nullptr) return kept_->Divide(count);
+    parts_->SetCount(count);
+    return parts_->size();
+  }
+  absl::StatusOr<void*> AllocateShard(size_t shard) override {
+    CORANK_ASSIGN_OR_RETURN(void* const part, kept_ == nullptr ? parts_->Allocate(shard) : kept_->AllocateShard(shard));
+    place_.shards[shard] = part;
+    return part;
+  }
   absl::StatusOr<ResultBuffer> Allocate(EngineStream& stream, int64_t bytes) override {
     ResultBuffer buffer;
     if (kept_ != nullptr) {
@@ -43,10 +66,9 @@ class PlanTarget final : public ResultTarget {
   const std::shared_ptr<ResultTarget> kept_;  // null: a temporary
   const std::shared_ptr<JobMemory> memory_;
   std::shared_ptr<StreamBlock> block_;
+  std::unique_ptr<JobParts> parts_;
   PlanArrays::Place place_;
 };
-
-}  // namespace
 
 const Operand* PlanArrays::Find(const v1::StoredPlace& place) const {
   const auto found = arrays_.find({place.temporary(), place.name()});
@@ -66,6 +88,8 @@ void PlanArrays::Store(const Outcome& outcome) {
       stored.element_bytes = result.element_bytes;
       stored.count = result.count;
       stored.bytes = expected.place->bytes;
+      stored.shards = expected.place->shards;
+      stored.shard_devices = expected.place->shard_devices;
       stored.on_device = true;
       stored.device = expected.place->device;
       stored.owner = std::move(expected.target);
@@ -119,6 +143,16 @@ absl::Status ExecutePlaces::Find(const v1::Array& array, Field field, ArrayUse u
 
 absl::StatusOr<std::shared_ptr<ResultTarget>> ExecutePlaces::Target(const v1::Destination& destination, Field field,
                                                                     int64_t bytes, int32_t element_bytes) {
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<ResultTarget> target, FinalTarget(destination, field, bytes, element_bytes));
+  const bool is_in_place = target == nullptr || target->is_response() || target->HostPlace() != nullptr;
+  if (!shards_.is_shared || is_in_place || target->is_sharded()) return target;
+  JobParts parts(shards_.devices, bytes / element_bytes, element_bytes, memory_, field.Path());
+  return parts_.emplace_back(std::make_shared<PartsTarget>(std::move(target), std::move(parts)));
+}
+
+absl::StatusOr<std::shared_ptr<ResultTarget>> ExecutePlaces::FinalTarget(const v1::Destination& destination,
+                                                                         Field field, int64_t bytes,
+                                                                         int32_t element_bytes) {
   if (destination.has_stream()) {
     targets_.push_back(
         std::make_shared<StreamTarget>(destination.stream().stream_id(), field.Path(), memory_, spills_));
@@ -134,8 +168,31 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> ExecutePlaces::Target(const v1::De
     CORANK_ASSIGN_OR_RETURN(kept, RequestPlaces::Target(destination, field, bytes, element_bytes));
   }
   auto target = std::make_shared<PlanTarget>(place.name(), field.Sub("stored"), std::move(kept), memory_);
+  if (place.temporary() && shards_.is_shared) {
+    target->LieInParts(shards_.devices, std::make_unique<JobParts>(shards_.devices, bytes / element_bytes,
+                                                                   element_bytes, memory_, field.Sub("stored")));
+    temporaries_.push_back({target, place.sharded()});
+  } else if (place.sharded()) {
+    target->LieInParts(shards_.devices, nullptr);
+  }
   arrays_->Expect({place.temporary(), place.name()}, target, target->place());
   return target;
+}
+
+void ExecutePlaces::MakeWhole() {
+  for (const std::shared_ptr<PartsTarget>& target : parts_) target->MakeWhole();
+  for (const auto& [target, stays_sharded] : temporaries_) {
+    if (!stays_sharded) target->MakeWhole();
+  }
+}
+
+int64_t ExecutePlaces::part_bytes() const {
+  int64_t bytes = 0;
+  for (const std::shared_ptr<PartsTarget>& target : parts_) {
+    if (target->is_sharded()) bytes += target->parts().device_bytes();
+  }
+  for (const auto& [target, stays_sharded] : temporaries_) bytes += target->part_bytes();
+  return bytes;
 }
 
 }  // namespace corank

@@ -14,6 +14,7 @@
 #include "server/plan/request_places.h"
 #include "server/run/chunk_pipe.h"
 #include "server/run/job_memory.h"
+#include "server/run/job_parts.h"
 #include "server/run/stream_target.h"
 
 namespace corank {
@@ -25,10 +26,12 @@ class PlanArrays {
 
   /// Null: none of that name.
   const Operand* Find(const v1::StoredPlace& place) const;
-  /// Where the result of a target lies.
+  /// Where the result of a target lies: on a device, or in parts on several.
   struct Place {
     const void* bytes = nullptr;
     int device = 0;
+    std::vector<const void*> shards = {};
+    uint64_t shard_devices = 0;
   };
 
   /// Announces a result. `place` belongs to the target, which sets it before Store.
@@ -47,6 +50,12 @@ class PlanArrays {
   std::map<Name, Operand> arrays_;
 };
 
+/// How an operation of a plan uses several devices.
+struct PlanShards {
+  uint64_t devices = 0;    // of the plan's sharded arrays and results, as a mask; 0: it has none
+  bool is_shared = false;  // the operation has some of them, so the devices make its results in parts if they can
+};
+
 /// Used by one thread, for one operation.
 class ExecutePlaces final : public RequestPlaces {
  public:
@@ -60,10 +69,11 @@ class ExecutePlaces final : public RequestPlaces {
   /// `streams`: the plan's inputs. Without `arrived`, the places only announce an operation. `spills`: streamed results
   /// that are made as a whole are made in host memory. The pointees outlive the places.
   ExecutePlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const Payloads* payloads,
-                const std::vector<StreamInput>& streams, PlanArrays* arrays, bool spills,
+                const std::vector<StreamInput>& streams, PlanArrays* arrays, const PlanShards& shards, bool spills,
                 const Arrived* arrived = nullptr)
-      : RequestPlaces(shared, std::move(caller), payloads,
+      : RequestPlaces(shared, std::move(caller), payloads, shards.devices,
                       arrived == nullptr ? std::nullopt : std::optional(arrived->promised)),
+        shards_(shards),
         streams_(streams),
         spills_(spills),
         received_(arrived == nullptr ? nullptr : arrived->inputs),
@@ -76,16 +86,31 @@ class ExecutePlaces final : public RequestPlaces {
 
   /// Targets of streamed results so far.
   const std::vector<std::shared_ptr<StreamTarget>>& targets() const { return targets_; }
+  bool is_shared() const { return shards_.is_shared; }
+  /// Targets of results so far that several devices make, but whose place is another.
+  const std::vector<std::shared_ptr<PartsTarget>>& parts() const { return parts_; }
+  /// The operation cannot be shared: all results so far are made by one device. Those that the caller wants sharded are
+  /// then divided.
+  void MakeWhole();
+  /// The most memory that results in parts take of a device of the job.
+  int64_t part_bytes() const;
 
  private:
-  absl::Status FindStream(const v1::Array& array, Field field, ArrayUse use, Operand* operand);
+  class PlanTarget;
 
+  absl::Status FindStream(const v1::Array& array, Field field, ArrayUse use, Operand* operand);
+  absl::StatusOr<std::shared_ptr<ResultTarget>> FinalTarget(const v1::Destination& destination, Field field,
+                                                            int64_t bytes, int32_t element_bytes);
+
+  const PlanShards shards_;
   const std::vector<StreamInput>& streams_;
   const bool spills_;
   const std::vector<Operand>* const received_;
   PlanArrays* const arrays_;
   const std::shared_ptr<JobMemory> memory_;
   std::vector<std::shared_ptr<StreamTarget>> targets_;
+  std::vector<std::pair<std::shared_ptr<PlanTarget>, bool>> temporaries_;  // in parts; whether the caller wants that
+  std::vector<std::shared_ptr<PartsTarget>> parts_;
 };
 
 }  // namespace corank

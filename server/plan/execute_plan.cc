@@ -104,8 +104,11 @@ absl::Status ExecutePlan::Check(const StreamOptions& streams) {
   }
   has_outputs_ = !outputs.empty();
   rooms_.resize(static_cast<size_t>(size()));
-  spill_ = FindSpill(
-      message(), streams, [this](const v1::Array& array) { return CountOf(array); }, inputs_);
+  shard_devices_ = FindShardDevices(message(), places_, caller_->tenant);
+  if (shard_devices_ == 0) {
+    spill_ = FindSpill(
+        message(), streams, [this](const v1::Array& array) { return CountOf(array); }, inputs_);
+  }
   CORANK_RETURN_IF_ERROR(CheckOperations(/*reserve=*/message().parts() <= 1));
   return absl::OkStatus();
 }
@@ -186,10 +189,31 @@ absl::Status ExecutePlan::AddInput(const v1::Array& array, const std::string& pa
   return absl::OkStatus();
 }
 
-absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {
-  ExecutePlaces places(places_, caller_, payloads_.get(), inputs_, &arrays_, spill_.has_value());
-  const absl::StatusOr<std::unique_ptr<Operation>> made = WithRequest(
+PlanShards ExecutePlan::ShardsOf(int operation) const {
+  if (shard_devices_ == 0) return {};
+  const auto is_sharded = [this](const v1::StoredPlace& place, bool is_result) {
+    if (is_result) return place.sharded();
+    if (const Operand* const made = arrays_.Find(place)) return IsSharded(*made);
+    if (place.temporary()) return false;
+    const auto kept = places_.arrays->Find(caller_->tenant, place.name(), "name");
+    return kept.ok() && (*kept)->is_sharded;
+  };
+  return {shard_devices_, AnyStored(message().operations(operation), is_sharded)};
+}
+
+absl::StatusOr<std::unique_ptr<Operation>> ExecutePlan::Make(int operation, ExecutePlaces& places) const {
+  absl::StatusOr<std::unique_ptr<Operation>> made = WithRequest(
       message().operations(operation), [&](const auto& request) { return Validate(request, limits_, places); });
+  if (!made.ok() || !places.is_shared()) return made;
+  CORANK_RETURN_IF_ERROR((*made)->CheckShards(DeviceSet::Count(shard_devices_)));
+  if ((*made)->sharing().arrays > 0) return (*made)->Sharded(shard_devices_);
+  places.MakeWhole();
+  return made;
+}
+
+absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {
+  ExecutePlaces places(places_, caller_, payloads_.get(), inputs_, &arrays_, ShardsOf(operation), spill_.has_value());
+  const absl::StatusOr<std::unique_ptr<Operation>> made = Make(operation, places);
   CORANK_RETURN_IF_ERROR(made.status());
   const bool is_first_check = reserve == (message().parts() <= 1);  // Reserve checks a plan of several parts again
   if (size() == 1 && is_first_check) external_ = (*made)->external();
@@ -200,7 +224,8 @@ absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {
   pinned_bytes_ += places.pinned_bytes();
   if (is_size_known()) known_bytes_ = (*made)->work_bytes();
   for (int i = 0; i < places_.devices->size() && HasPlausibleCounts(); ++i) {
-    known_device_bytes_ = std::max(known_device_bytes_, (*made)->device_bytes(places_.devices->engine(i)));
+    const int64_t bytes = (*made)->device_bytes(places_.devices->engine(i)) + places.part_bytes();
+    known_device_bytes_ = std::max(known_device_bytes_, bytes);
   }
   return absl::OkStatus();
 }
@@ -213,7 +238,7 @@ bool ExecutePlan::HasPlausibleCounts() const {
 
 bool ExecutePlan::is_size_known() const {
   // Later operations read results of earlier ones, and the values of counts determine the size of results.
-  return size() == 1 && HasPlausibleCounts() &&
+  return size() == 1 && shard_devices_ == 0 && HasPlausibleCounts() &&
          std::all_of(inputs_.begin(), inputs_.end(),
                      [](const StreamInput& input) { return input.count >= 0 && !input.is_control; });
 }
@@ -327,18 +352,18 @@ absl::StatusOr<PreparedOperation> ExecutePlan::Bind(int operation, const std::ve
                                                     std::shared_ptr<JobMemory> memory) {
   const ExecutePlaces::Arrived arrived{&inputs, std::move(memory), {pinned_, &rooms_[static_cast<size_t>(operation)]}};
   const bool spills = spill_ || AnySpilled(inputs);
-  ExecutePlaces places(places_, caller_, payloads_.get(), inputs_, &arrays_, spills, &arrived);
-  absl::StatusOr<std::unique_ptr<Operation>> made = WithRequest(
-      message().operations(operation), [&](const auto& request) { return Validate(request, limits_, places); });
+  ExecutePlaces places(places_, caller_, payloads_.get(), inputs_, &arrays_, ShardsOf(operation), spills, &arrived);
+  absl::StatusOr<std::unique_ptr<Operation>> made = Make(operation, places);
   if (!made.ok()) return Named(operation, made.status());
   (*made)->ReadsFrom(places.TakeSources());
-  return PreparedOperation{*std::move(made), places.targets()};
+  return PreparedOperation{*std::move(made), places.targets(), places.parts(), places.part_bytes()};
 }
 
 Plan PlanJob(const std::shared_ptr<ExecutePlan>& job, ExternalMeans means, std::vector<Outcome>* earlier) {
   Plan plan;
   plan.strategy = job->strategy();
   plan.devices = job->devices();
+  plan.shard_devices = job->shard_devices();
   if (job->external() != nullptr && !job->external()->needs_whole_arrays) {
     plan.operation = job->external()->make(std::move(means));
   } else {

@@ -60,6 +60,8 @@ class ExecutePlan final : public StreamedRequest {
   TaskPriority priority() const { return priority_; }
   /// Devices on which the plan should run, as a mask.
   uint64_t devices() const { return devices_; }
+  /// The devices of its sharded arrays and results, as a mask, which all work on it; 0: it has none.
+  uint64_t shard_devices() const { return shard_devices_; }
   const DeviceSet& all_devices() const { return *places_.devices; }
 
   /// Upper bound of the streamed output in bytes; -1: unknown.
@@ -95,6 +97,10 @@ class ExecutePlan final : public StreamedRequest {
   absl::Status AddInput(const v1::Array& array, const std::string& path, bool is_control);
   absl::Status CheckOperations(bool reserve);
   absl::Status CheckOperation(int operation, bool reserve);
+  // Whether an array or a result of the operation is sharded. Earlier operations have been executed, or will be.
+  PlanShards ShardsOf(int operation) const;
+  // The operation on these places. If arrays or results are sharded, their devices share it if they can.
+  absl::StatusOr<std::unique_ptr<Operation>> Make(int operation, ExecutePlaces& places) const;
   // The number of elements of an array of the plan; nullopt if only its stream or an earlier operation tells it.
   std::optional<int64_t> CountOf(const v1::Array& array) const;
   // Whether the announced counts are plausible enough to sum up.
@@ -120,6 +126,7 @@ class ExecutePlan final : public StreamedRequest {
   std::optional<Spill> spill_;
   TaskPriority priority_ = TaskPriority::kNormal;
   uint64_t devices_ = ~uint64_t{0};
+  uint64_t shard_devices_ = 0;
   bool has_outputs_ = false;        // some results are streamed
   int64_t known_bytes_ = -1;        // of inputs and results together
   int64_t known_device_bytes_ = 0;  // workspace included

@@ -27,11 +27,35 @@ void ForEachMessage(const Message& message, absl::FunctionRef<void(Field field, 
   }
 }
 
-bool ReadsStored(const Message& message) {
-  if (message.GetDescriptor() == v1::Array::descriptor()) return static_cast<const v1::Array&>(message).has_stored();
+bool AnyStored(const Message& message, absl::FunctionRef<bool(const v1::StoredPlace& place, bool is_result)> is) {
+  if (message.GetDescriptor() == v1::Array::descriptor()) {
+    const auto& array = static_cast<const v1::Array&>(message);
+    return array.has_stored() && is(array.stored(), /*is_result=*/false);
+  }
+  if (message.GetDescriptor() == v1::Destination::descriptor()) {
+    const auto& destination = static_cast<const v1::Destination&>(message);
+    return destination.has_stored() && is(destination.stored(), /*is_result=*/true);
+  }
   bool found = false;
-  ForEachMessage(message, [&found](Field, const Message& inner) { found = found || ReadsStored(inner); });
+  ForEachMessage(message, [&](Field, const Message& inner) { found = found || AnyStored(inner, is); });
   return found;
+}
+
+bool ReadsStored(const Message& message) {
+  return AnyStored(message, [](const v1::StoredPlace&, bool is_result) { return !is_result; });
+}
+
+uint64_t FindShardDevices(const v1::Plan& plan, const SharedPlaces& places, const std::string& tenant) {
+  uint64_t devices = 0;
+  const auto has_parts = [&](const v1::StoredPlace& place, bool is_result) {
+    if (is_result || place.temporary()) return false;
+    const absl::StatusOr<std::shared_ptr<const KeptArray>> kept = places.arrays->Find(tenant, place.name(), "");
+    if (kept.ok() && (*kept)->is_sharded) devices = (*kept)->devices();
+    return devices != 0;
+  };
+  if (AnyStored(plan, has_parts)) return devices;
+  const auto gets_parts = [](const v1::StoredPlace& place, bool is_result) { return is_result && place.sharded(); };
+  return AnyStored(plan, gets_parts) ? places.arrays->ShardDevices() : 0;
 }
 
 void HoldPlaces(const Message& message, const SharedPlaces& places, const std::string& tenant,

@@ -27,8 +27,7 @@ absl::Status NoTemporary(const std::string& stored) {
 
 absl::Status NotSharded(const std::string& path) {
   return FieldError(v1::ERROR_REASON_PLACE_NOT_SUPPORTED, path,
-                    "Execute takes and makes no sharded arrays; call the operator itself, fetch the array, or store it "
-                    "without sharding");
+                    "the array was replaced by a sharded one while the request waited; send the request again");
 }
 
 // A result for the response, in pinned memory that lasts until it is sent.
@@ -149,16 +148,19 @@ class RequestPlaces::ShardedTarget final : public StoredTarget {
                 int32_t element_bytes)
       : StoredTarget(store, std::move(owner), std::move(name), std::move(field), element_bytes), count_(count) {}
 
-  absl::Status Reserve(uint64_t devices) {
-    CORANK_ASSIGN_OR_RETURN(room_, store_->ReserveSharded(owner_, devices, count_, element_bytes_, field_));
-    shards_ = static_cast<int64_t>(room_.parts.size());
+  const std::string& field() const { return field_; }
+  KeptRoom& room() { return room_; }
+  void SetDevices(uint64_t devices) { devices_ = devices; }
+  absl::Status Reserve() {
+    if (!room_.parts.empty()) return absl::OkStatus();
+    CORANK_ASSIGN_OR_RETURN(room_, store_->ReserveSharded(owner_, devices_, count_, element_bytes_, field_));
     return absl::OkStatus();
   }
 
   bool is_sharded() const override { return true; }
   absl::StatusOr<int64_t> Divide(int64_t count) override {
     count_ = count;
-    return shards_;
+    return DeviceSet::Count(devices_);
   }
   absl::StatusOr<ResultBuffer> Allocate(EngineStream&, int64_t) override {
     return absl::InternalError("a sharded result lies on several devices");
@@ -169,6 +171,7 @@ class RequestPlaces::ShardedTarget final : public StoredTarget {
   }
   absl::Status Prepare() override {
     if (array_ != nullptr) return absl::OkStatus();
+    CORANK_RETURN_IF_ERROR(Reserve());  // this late only if the size was unknown before
     CORANK_ASSIGN_OR_RETURN(array_, store_->Make(room_, count_, element_bytes_));
     return absl::OkStatus();
   }
@@ -178,7 +181,8 @@ class RequestPlaces::ShardedTarget final : public StoredTarget {
   }
 
  private:
-  int64_t count_, shards_ = 0;
+  int64_t count_;
+  uint64_t devices_ = 0;
 };
 
 absl::Status RequestPlaces::Find(const v1::Array& array, Field field, ArrayUse use, Operand* operand) {
@@ -401,21 +405,27 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::KeepResult(const v1
     if (!takes_sharded_) return NotSharded(path + ".sharded");
     sharded_.push_back(std::make_shared<ShardedTarget>(shared_.arrays, owner(), place.name(), path,
                                                        bytes / element_bytes, element_bytes));
+    sharded_.back()->SetDevices(shard_devices_);
+    sharded_.back()->room() = TakePromised(path);
     return sharded_.back();
   }
   auto target = std::make_shared<KeptTarget>(shared_.arrays, owner(), place.name(), path, element_bytes);
-  if (promised_.rooms != nullptr) {
-    const auto room = promised_.rooms->find(path);
-    if (room != promised_.rooms->end()) target->room() = std::move(room->second);
-  }
+  target->room() = TakePromised(path);
   kept_.push_back({target, path, bytes});
   return target;
+}
+
+KeptRoom RequestPlaces::TakePromised(const std::string& field) const {
+  if (promised_.rooms == nullptr) return {};
+  const auto room = promised_.rooms->find(field);
+  return room == promised_.rooms->end() ? KeptRoom() : std::move(room->second);
 }
 
 absl::Status RequestPlaces::ReserveKept(uint64_t allowed) {
   if (!sharded_.empty() && shard_devices_ == 0) shard_devices_ = shared_.arrays->ShardDevices();
   for (const std::shared_ptr<ShardedTarget>& target : sharded_) {
-    CORANK_RETURN_IF_ERROR(target->Reserve(shard_devices_));
+    target->SetDevices(shard_devices_);
+    CORANK_RETURN_IF_ERROR(target->Reserve());
   }
   if (shard_devices_ != 0) allowed &= shard_devices_;
   int64_t total = 0;
@@ -443,6 +453,7 @@ absl::Status RequestPlaces::ReserveKept(uint64_t allowed) {
 KeptRooms RequestPlaces::TakeRooms() {
   KeptRooms rooms;
   for (const KeptResult& result : kept_) rooms[result.field] = std::move(result.target->room());
+  for (const std::shared_ptr<ShardedTarget>& target : sharded_) rooms[target->field()] = std::move(target->room());
   return rooms;
 }
 

@@ -82,14 +82,16 @@ class RequestPlaces : public Places {
 
  protected:
   /// Without `promised`: announces a request whose arrays arrive later. Reserves no memory for its results.
+  /// `shard_devices`: of its sharded arrays and results; 0: they are refused.
   RequestPlaces(const SharedPlaces& shared, std::shared_ptr<const Caller> caller, const Payloads* payloads,
-                std::optional<Promised> promised)
+                uint64_t shard_devices, std::optional<Promised> promised)
       : shared_(shared),
         caller_(std::move(caller)),
         payloads_(payloads),
-        takes_sharded_(false),
+        takes_sharded_(shard_devices != 0),
         is_announced_(!promised),
-        promised_(std::move(promised).value_or(Promised())) {}
+        promised_(std::move(promised).value_or(Promised())),
+        shard_devices_(shard_devices) {}
 
   const std::string& owner() const { return caller_->tenant; }
   const SharedPlaces& shared() const { return shared_; }
@@ -114,6 +116,8 @@ class RequestPlaces : public Places {
   class StoredTarget;
   class KeptTarget;
   class ShardedTarget;
+  // The room that was reserved for the result of this field before; none: empty.
+  KeptRoom TakePromised(const std::string& field) const;
   struct KeptResult {
     std::shared_ptr<KeptTarget> target;
     std::string field;

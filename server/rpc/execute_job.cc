@@ -51,7 +51,8 @@ ExecuteJob::ExecuteJob(std::shared_ptr<const CallEnvironment> environment, std::
       plan_(std::move(plan)),
       pipe_(std::move(pipe)),
       memory_(std::make_shared<JobMemory>(environment_.streams.max_device_bytes, environment_.streams.max_host_bytes,
-                                          std::move(all_memory), environment_.places.run_buffers)),
+                                          std::move(all_memory), environment_.places.run_buffers,
+                                          environment_.places.devices)),
       arrival_(environment_.clock->Now()) {
   record_.op = plan_->op();
   finished_ = arrival_;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
+#include "server/model/parts.h"
 #include "server/run/external_work.h"
 #include "server/run/row_sink.h"
 #include "server/run/rows_in_turn.h"
@@ -22,7 +23,7 @@ constexpr int64_t kLeastPieceBytes = int64_t{64} << 10;
 }  // namespace
 
 absl::Status CollectedOperation::Execute(Lane& lane, Outcome& outcome) {
-  spec_.memory->SetEngine(&lane.engine());
+  spec_.memory->SetEngine(&lane.engine(), lane.stream().device());
   return spec_.pipe->Run([&] { return ExecuteAll(lane, outcome); }, &outcome.stats);
 }
 
@@ -174,6 +175,48 @@ absl::Status CollectedOperation::SendWhole(const StreamTarget& target, const Res
   return absl::OkStatus();
 }
 
+absl::Status CollectedOperation::SendParts(const StreamTarget& target, const JobParts& parts, Lane& lane,
+                                           Outcome& outcome) {
+  const Operand array = parts.Array();
+  RowShape shape;
+  shape.key_bytes = array.element_bytes;
+  RowSink sink(shape, {target.stream_id()}, {}, spec_.pipe.get(), &lane);
+  for (size_t i = 0; i < array.shards.size(); ++i) {
+    const int64_t count = PartCount(array.count, parts.size(), static_cast<int64_t>(i));
+    if (count == 0) continue;
+    const SortedRun part{static_cast<const char*>(array.shards[i]), nullptr, count, true, {parts.block(i)}};
+    CORANK_RETURN_IF_ERROR(RunMerger(lane, shape, &outcome.stats).MergeAll({part}, sink));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CollectedOperation::BringParts(const PreparedOperation& prepared, Lane& lane, Outcome& outcome) {
+  for (ResultArray& result : outcome.results) {
+    const auto found = std::find(prepared.parts.begin(), prepared.parts.end(), result.target);
+    if (found == prepared.parts.end()) continue;
+    const PartsTarget& made = **found;
+    result.target = made.place();
+    if (!made.is_sharded() || result.count == 0) continue;
+    const auto stream_target = std::find(prepared.targets.begin(), prepared.targets.end(), made.place());
+    if (stream_target != prepared.targets.end()) {
+      CORANK_RETURN_IF_ERROR(SendParts(**stream_target, made.parts(), lane, outcome));
+      continue;
+    }
+    const Operand array = made.parts().Array();
+    EngineStream& stream = lane.stream();
+    const auto bring = [&]() -> absl::Status {
+      CORANK_ASSIGN_OR_RETURN(const ResultBuffer buffer, made.place()->Allocate(stream, array.size_bytes()));
+      CORANK_RETURN_IF_ERROR(CopyElements(stream, array, 0, array.count, buffer.device));
+      CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+      CORANK_RETURN_IF_ERROR(stream.EndKernels());
+      return buffer.host == nullptr ? absl::OkStatus() : stream.Download(buffer, array.size_bytes());
+    };
+    CORANK_RETURN_IF_ERROR(stream.Begin());
+    CORANK_RETURN_IF_ERROR(FinishStream(stream, bring(), &outcome.stats));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CollectedOperation::MoveToHost(std::vector<Operand>& inputs, EngineStream& stream, Outcome& outcome) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     Operand& input = inputs[i];
@@ -213,7 +256,8 @@ absl::Status CollectedOperation::ExecuteOne(int index, std::vector<Operand>& inp
     return spec_.request->Named(index, ExecuteInPieces(*prepared.operation, lane, outcome));
   }
   RowsInTurn* const rows = prepared.operation->rows_in_turn();  // adapts to the available memory
-  const int64_t need = rows == nullptr ? prepared.operation->device_bytes(lane.engine()) : 0;
+  int64_t need = rows == nullptr ? prepared.operation->device_bytes(lane.engine()) : 0;
+  if (prepared.part_bytes > 0) need += prepared.part_bytes + spec_.memory->most_device_bytes();
   if (const int64_t promised = device_bytes(lane.engine()); need > promised) {
     return TooLargeField("plan.operations",
                          absl::StrCat("operation ", index, " needs ", need, " bytes of device memory, but ", promised,
@@ -228,12 +272,14 @@ absl::Status CollectedOperation::ExecuteOne(int index, std::vector<Operand>& inp
   CORANK_RETURN_IF_ERROR(spec_.request->Named(
       index, prepared.operation->Judged(rows == nullptr ? prepared.operation->Execute(lane, outcome)
                                                         : SendInTurn(*rows, prepared.targets, lane, outcome))));
+  CORANK_RETURN_IF_ERROR(spec_.request->Named(index, BringParts(prepared, lane, outcome)));
   OwnSmallResults(outcome);
   spec_.request->Executed(outcome);
   for (const ResultArray& result : outcome.results) {
     const auto is_target = [&result](const std::shared_ptr<StreamTarget>& target) { return target == result.target; };
     const auto target = std::find_if(prepared.targets.begin(), prepared.targets.end(), is_target);
     if (target == prepared.targets.end() || result.count == 0 || rows != nullptr) continue;
+    if ((*target)->block() == nullptr && !(*target)->IsSpilled()) continue;  // it was sent in parts
     CORANK_RETURN_IF_ERROR(SendWhole(**target, result, lane, outcome));
   }
   return absl::OkStatus();

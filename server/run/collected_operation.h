@@ -12,6 +12,7 @@
 #include "server/model/operand.h"
 #include "server/run/chunk_pipe.h"
 #include "server/run/job_memory.h"
+#include "server/run/job_parts.h"
 #include "server/run/operation.h"
 #include "server/run/stream_target.h"
 
@@ -23,6 +24,8 @@ struct ExternalWork;
 struct PreparedOperation {
   std::unique_ptr<Operation> operation;
   std::vector<std::shared_ptr<StreamTarget>> targets;  // for its streamed results
+  std::vector<std::shared_ptr<PartsTarget>> parts;     // for results that are made in parts, but have another place
+  int64_t part_bytes = 0;                              // that results in parts take of a device of the job
 };
 
 /// One operator, or a chain of them, with streamed inputs or outputs. It is checked as far as possible before the
@@ -85,6 +88,9 @@ class CollectedOperation final : public Operation {
   absl::Status SendInTurn(RowsInTurn& rows, const std::vector<std::shared_ptr<StreamTarget>>& targets, Lane& lane,
                           Outcome& outcome);
   absl::Status SendWhole(const StreamTarget& target, const ResultArray& result, Lane& lane, Outcome& outcome);
+  // Brings results that were made in parts to their places.
+  absl::Status BringParts(const PreparedOperation& prepared, Lane& lane, Outcome& outcome);
+  absl::Status SendParts(const StreamTarget& target, const JobParts& parts, Lane& lane, Outcome& outcome);
   absl::Status ExecuteOne(int index, std::vector<Operand>& inputs, Lane& lane, Outcome& outcome);
   // Moves all inputs on the device to host memory.
   absl::Status MoveToHost(std::vector<Operand>& inputs, EngineStream& stream, Outcome& outcome);

@@ -1,5 +1,7 @@
 #include "server/run/job_memory.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/base/errors.h"
@@ -22,12 +24,31 @@ absl::Status AllInUse() {
 
 }  // namespace
 
+int64_t JobMemory::most_device_bytes() const {
+  int64_t most = device_->used();
+  for (const auto& [device, budget] : elsewhere_) most = std::max(most, budget->used());
+  return most;
+}
+
 absl::StatusOr<std::shared_ptr<StreamBlock>> JobMemory::AllocateDevice(int64_t bytes, absl::string_view field) {
-  Budget::Reservation of_job = device_->Reserve(bytes);
-  if (!of_job) return OverLimit(field, "device memory (max_device_bytes)", device_->limit());
+  return Allocate(*engine_, *device_, bytes, field);
+}
+
+absl::StatusOr<std::shared_ptr<StreamBlock>> JobMemory::AllocateDeviceOn(int device, int64_t bytes,
+                                                                         absl::string_view field) {
+  if (device == device_of_engine_) return AllocateDevice(bytes, field);
+  std::shared_ptr<Budget>& budget = elsewhere_[device];
+  if (budget == nullptr) budget = Budget::Create(max_device_bytes());
+  return Allocate(devices_->engine(device), *budget, bytes, field);
+}
+
+absl::StatusOr<std::shared_ptr<StreamBlock>> JobMemory::Allocate(Engine& engine, Budget& device, int64_t bytes,
+                                                                 absl::string_view field) const {
+  Budget::Reservation of_job = device.Reserve(bytes);
+  if (!of_job) return OverLimit(field, "device memory (max_device_bytes)", device.limit());
   Budget::Reservation of_all = all_->Reserve(bytes);
   if (!of_all) return AllInUse();
-  CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<EngineMemory> memory, engine_->AllocateDevice(bytes));
+  CORANK_ASSIGN_OR_RETURN(const std::shared_ptr<EngineMemory> memory, engine.AllocateDevice(bytes));
   std::shared_ptr<void> data(memory, memory->data());
   return std::make_shared<StreamBlock>(std::move(data), bytes, std::move(of_job), std::move(of_all));
 }

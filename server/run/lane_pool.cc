@@ -293,7 +293,7 @@ void LanePool::Begin(Task& task, int batch_size, Outcome& outcome) {
   outcome.stats.set_batch_size(batch_size);
   outcome.stats.set_devices(1);
   const uint64_t shards = task.plan.shard_devices;
-  const bool is_shared = task.plan.strategy == Strategy::kSharded && (shards & (shards - 1)) != 0;
+  const bool is_shared = task.plan.strategy != Strategy::kDevice && (shards & (shards - 1)) != 0;
   if (is_shared) metrics_->CountShardedRequest(task.plan.operation->op());
 }
 

@@ -29,7 +29,8 @@ absl::Status FinishAll(const std::vector<EngineStream*>& streams, absl::Status s
 
 bool CanShare(const KernelOperation& whole) {
   const auto& results = whole.results();
-  return !whole.AnyInput([](const Operand& input) { return !CanShare(input); }) &&
+  const bool any = AnySharded(whole);
+  return !whole.AnyInput([any](const Operand& input) { return !CanShare(input, any); }) &&
          std::all_of(results.begin(), results.end(), [](const auto& result) { return CanShare(result.target); });
 }
 

@@ -17,8 +17,11 @@ namespace corank {
 /// Whether each device of the request makes a part of the result, which stays there.
 inline bool IsSharded(const std::shared_ptr<ResultTarget>& target) { return target != nullptr && target->is_sharded(); }
 
-/// Whether each device can take its part of the array, or make its part of the result.
-inline bool CanShare(const Operand& array) { return IsSharded(array) || IsOnHost(array); }
+/// Whether each device can take its part of the array, or make its part of the result. Arrays on one device are divided
+/// only beside sharded ones: that device alone needs less time than the copies.
+inline bool CanShare(const Operand& array, bool any_is_sharded) {
+  return IsSharded(array) || IsOnHost(array) || (any_is_sharded && array.on_device && !array.is_spilled);
+}
 inline bool CanShare(const std::shared_ptr<ResultTarget>& target) {
   return RowResult::CanHold(target) || IsSharded(target);
 }
@@ -28,7 +31,7 @@ bool CanShare(const KernelOperation& whole);
 /// Whether any of the arrays or of the results is sharded.
 bool AnySharded(const KernelOperation& whole);
 
-/// Part `part` of an array, in the memory of the stream's device. An array in host memory is copied there.
+/// Part `part` of an array, in the memory of the stream's device. It is copied there unless the array is sharded.
 absl::StatusOr<const void*> TakePart(EngineStream& stream, const Operand& array, int64_t parts, int64_t part);
 
 /// The parts of a sharded array.

@@ -276,6 +276,28 @@ def test_sharded_arrays_are_sorted_and_merged_and_come_back(placed: corank.Clien
     assert placed.arrays().used_bytes == 0
 
 
+def test_chain_over_sharded_arrays(placed: corank.Client, needs: Needs) -> None:
+    needs("stored")
+    needs("stream")
+    kept = placed.store("keys", KEYS, sharded=True)
+    new = np.random.default_rng(14).integers(0, 2**32, 200_000, dtype=np.uint32)
+    with placed.chain() as chain:
+        ordered = chain.sort(kept)
+        merged = chain.merge([ordered, chain.sort(new)])
+        last = chain.sort(merged, keep=corank.Sharded("merged"))
+        some = chain.gather(merged, [10, 2_000_000], [1000, 500_000])
+        where = chain.search(ordered, new)
+    expected = np.sort(np.concatenate([KEYS, new]))
+    same(some.result(), (np.concatenate([expected[10:1010], expected[2_000_000:2_500_000]]),))
+    same(where.result(), (np.searchsorted(ORDERED, new),))
+    handle = last.result()
+    assert handle.sharded
+    same(handle.fetch(), (expected,))
+    for each in placed.arrays().arrays:
+        each.delete()
+    assert placed.arrays().used_bytes == 0
+
+
 def test_sharded_arrays_are_key_columns_and_go_through_intervals(placed: corank.Client, needs: Needs) -> None:
     needs("stored")
     keys = KEYS[:100_000]

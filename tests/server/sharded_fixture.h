@@ -40,6 +40,7 @@ class ShardedTest : public ::testing::Test {
     options.arrays.max_bytes = kept_bytes_;
     options.streams.max_host_bytes = pinned_bytes_;
     if (work_bytes_ > 0) options.device_budget_bytes = work_bytes_;
+    if (job_bytes_ > 0) options.streams.max_device_bytes = job_bytes_;
     options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
     std::vector<ChosenEngine> engines = SwitchedEngines(devices, &devices_);
     for (ChosenEngine& engine : engines) engine.engine = Faulty(std::move(engine.engine), faults_);
@@ -108,6 +109,7 @@ class ShardedTest : public ::testing::Test {
   int64_t kept_bytes_ = 0;                                             // Server::Options::arrays.max_bytes
   int64_t pinned_bytes_ = 0;                                           // Server::Options::streams.max_host_bytes
   int64_t work_bytes_ = 0;  // Server::Options::device_budget_bytes; 0: as it is
+  int64_t job_bytes_ = 0;   // Server::Options::streams.max_device_bytes; 0: as it is
   std::vector<std::shared_ptr<DeviceSwitch>> devices_;
   std::unique_ptr<RunningServer> running_;
 };

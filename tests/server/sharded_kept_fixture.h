@@ -55,11 +55,6 @@ class ShardedKeptTest : public ShardedTest {
     return std::async(std::launch::async, [this, request] { return Sort(request); });
   }
   const ArrayStore& arrays() const { return running_->server().arrays(); }
-  void ExpectRefused(const grpc::Status& status, const std::string& field) {
-    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << field;
-    EXPECT_THAT(status.error_message(), ::testing::HasSubstr(field));
-    EXPECT_THAT(status.error_message(), ::testing::HasSubstr("fetch")) << "what the caller can do";
-  }
 
   /// After a call has been cancelled: waits until the server knows. The connection carries both in order.
   void AwaitCancel() { memory_->List(); }

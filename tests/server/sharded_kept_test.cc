@@ -250,24 +250,6 @@ TEST_F(ShardedKeptTest, SortsAllThatTheDevicesHoldTogether) {
   EXPECT_EQ(arrays().used_bytes(), 0);
 }
 
-TEST_F(ShardedKeptTest, APlanIsRefusedWithAdvice) {
-  Start();
-  ASSERT_TRUE(Store("sharded", Keys(1000)).ok());
-  v1::ExecuteRequest plan;
-  *plan.mutable_plan()->add_operations()->mutable_sort() = SortOf("sharded", "sorted");
-  grpc::ClientContext plan_context;
-  const auto stream = running_->stub().Execute(&plan_context);
-  stream->Write(plan);
-  stream->WritesDone();
-  v1::ExecuteResponse response;
-  while (stream->Read(&response)) {
-  }
-  ExpectRefused(stream->Finish(), "keys.stored");
-  EXPECT_EQ(memory_->List().arrays_size(), 1) << "no result is kept";
-  EXPECT_TRUE(memory_->Delete("sharded").ok());
-  EXPECT_EQ(arrays().used_bytes(), 0);
-}
-
 TEST_F(ShardedKeptTest, IsInUseWhileASortRuns) {
   Start();
   ASSERT_TRUE(Store("keys", Keys(5000)).ok());

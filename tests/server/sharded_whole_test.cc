@@ -280,7 +280,7 @@ TEST_P(WholeOn, CopiesToOneDeviceAndBack) {
   ASSERT_TRUE(memory_->Delete("parts").ok());
   *request.mutable_source() = Kept("whole");
   *request.mutable_destination() = KeptAs("parts", /*sharded=*/true);
-  Get(request);
+  AnswerOn(GetParam(), [&] { return Run(request); });
   EXPECT_TRUE(Fetched("parts") == elements);
   EXPECT_TRUE(IsKeptSharded("parts"));
 }
@@ -301,7 +301,50 @@ TEST_P(WholeOn, WorksBesideArraysOfOneDevice) {
                    [&](int32_t a, int32_t b) { return keys[static_cast<size_t>(a)] < keys[static_cast<size_t>(b)]; });
   EXPECT_TRUE(Fetched("sorted") == Sorted(keys));
   EXPECT_TRUE(Fetched("moved") == values);
-  EXPECT_EQ(Shared("sort"), 0) << "one device does it";
+  EXPECT_EQ(Shared("sort"), 0) << "one device does it, because it keeps a result";
+  *request.mutable_values_destination() = KeptAs("parts", /*sharded=*/true);
+  AnswerOn(GetParam(), [&] { return Run(request); });
+  EXPECT_TRUE(Fetched("parts") == values) << "all take parts of the values";
+}
+
+TEST_P(WholeOn, DividesArraysOfOneDeviceForOperatorsOnParts) {
+  const Ints first = Sorted(Keys(3000)), second = Sorted(Keys(2001));
+  ASSERT_TRUE(Store("first", first).ok());
+  ASSERT_TRUE(Store("second", second, /*sharded=*/false).ok());
+  v1::MergeRequest merge;
+  *merge.add_keys() = Kept("first");
+  *merge.add_keys() = Kept("second");
+  *merge.mutable_keys_destination() = KeptAs("merged", /*sharded=*/true);
+  AnswerOn(GetParam(), [&] { return Run(merge); });
+  Ints merged;
+  std::merge(first.begin(), first.end(), second.begin(), second.end(), std::back_inserter(merged));
+  EXPECT_TRUE(Fetched("merged") == merged);
+  v1::ExpandIntervalsRequest expand;
+  *expand.mutable_values() = Kept("second");
+  *expand.mutable_counts() = Int64s(std::vector<int64_t>(2001, 3));
+  *expand.mutable_destination() = KeptAs("expanded", /*sharded=*/true);
+  AnswerOn(GetParam(), [&] { return Run(expand); });
+  Ints expanded;
+  for (const int32_t value : second) expanded.insert(expanded.end(), 3, value);
+  EXPECT_TRUE(Fetched("expanded") == expanded);
+  v1::MoveIntervalsRequest move;
+  *move.mutable_source() = Kept("second");
+  *move.mutable_destination() = Kept("first");
+  *move.mutable_source_offsets() = Int64s({100});
+  *move.mutable_destination_offsets() = Int64s({900});
+  *move.mutable_counts() = Int64s({1500});
+  AnswerOn(GetParam(), [&] { return Run(move); });
+  Ints moved = first;
+  std::copy_n(second.begin() + 100, 1500, moved.begin() + 900);
+  EXPECT_TRUE(Elements<int32_t>(Run(move).response.result()) == moved);
+  v1::SortRequest rows;
+  *rows.add_key_columns()->mutable_data() = Kept("second");
+  rows.set_output(v1::SORT_OUTPUT_INDICES);
+  *rows.mutable_indices_destination() = KeptAs("indices", /*sharded=*/true);
+  AnswerOn(GetParam(), [&] { return Run(rows); });
+  std::vector<uint32_t> order(second.size());
+  std::iota(order.begin(), order.end(), 0U);
+  EXPECT_TRUE(Fetched<uint32_t>("indices") == order);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, WholeOn, ::testing::Values(1, 2, 3));

@@ -795,13 +795,12 @@ type StoreArrayHeader struct {
 	// counts as 4096 bytes or more. --devices-per-request limits the number of parts. With one GPU, there is one part.
 	// The parts of two arrays lie on the same GPUs unless the server lost a GPU, or one stalled, in between.
 	//
-	// Every unary method takes a sharded array in place of another. All GPUs work together on a Merge, on ExpandIntervals,
+	// Every operator takes a sharded array in place of another. All GPUs work together on a Merge, on ExpandIntervals,
 	// GatherIntervals, MoveIntervals, ScatterIntervals and LoadBalance, and on a Sort without segments, ranks and strings
-	// of variable length, if all other arrays and results are sharded or lie in the message or in shared memory; counts
-	// and offsets may lie anywhere. Otherwise one GPU copies the parts together, and INVALID_ARGUMENT means that it can
+	// of variable length, wherever the other arrays lie. The results of a unary call must then be sharded, or go to the
+	// message or to shared memory. Otherwise one GPU copies the parts together, and INVALID_ARGUMENT means that it can
 	// never have room for them. A Merge takes at most 32 parts of arrays: on N GPUs 32 / N arrays, those in other places
-	// included. INVALID_ARGUMENT also if the sharded arrays of a request lie on different GPUs, and in Execute. Default:
-	// false.
+	// included. INVALID_ARGUMENT also if the sharded arrays of a call lie on different GPUs. Default: false.
 	Sharded       bool `protobuf:"varint,4,opt,name=sharded,proto3" json:"sharded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -33,13 +33,14 @@ bool ShardedColumnSortOperation::Takes(const Spec& sort) {
     any_is_sharded |= IsSharded(column.data_target) || IsSharded(column.validity_target);
   }
   if ((sort.limit == 0 || sort.rows() == 0) && !any_is_sharded) return false;
-  const auto takes = [&sort](const ColumnSortOperation::Column& column) {
-    return !column.offsets && CanShare(column.data) && (!column.validity || CanShare(*column.validity)) &&
+  const auto takes = [&sort, any_is_sharded](const ColumnSortOperation::Column& column) {
+    return !column.offsets && CanShare(column.data, any_is_sharded) &&
+           (!column.validity || CanShare(*column.validity, any_is_sharded)) &&
            (!sort.want_columns ||
             (CanShare(column.data_target) && (!column.validity || CanShare(column.validity_target))));
   };
   return std::all_of(sort.columns.begin(), sort.columns.end(), takes) &&
-         (!sort.values || (CanShare(*sort.values) && CanShare(sort.values_target))) &&
+         (!sort.values || (CanShare(*sort.values, any_is_sharded) && CanShare(sort.values_target))) &&
          (!sort.want_indices || CanShare(sort.indices_target));
 }
 

@@ -46,6 +46,11 @@ int64_t ShardedIntervals::device_bytes(const Engine& engine) const {
   for (const PendingResult& result : whole_->results()) {
     if (!IsSharded(result.target)) tile += TileRows() * result.element_bytes;
   }
+  whole_->AnyInput([&](const Operand& input) {
+    // One element for each interval is copied from the device that has it.
+    if (input.on_device && !IsSharded(input)) tile += TileIntervals() * input.element_bytes;
+    return false;
+  });
   int64_t parts = 0;
   for (const Divided& divided : divided_) {
     parts += PartCount(divided.input->count, static_cast<int64_t>(devices_.size()), 0) * divided.input->element_bytes;

@@ -27,8 +27,8 @@ bool ShardedMergeOperation::AnyIsSharded(const MergeOperation::Spec& merge) {
 
 bool ShardedMergeOperation::Takes(const MergeOperation& whole) {
   const MergeOperation::Spec& merge = whole.spec();
-  const auto can_share = [](const std::vector<Operand>& arrays) {
-    return std::all_of(arrays.begin(), arrays.end(), [](const Operand& array) { return CanShare(array); });
+  const auto can_share = [any = AnyIsSharded(merge)](const std::vector<Operand>& arrays) {
+    return std::all_of(arrays.begin(), arrays.end(), [any](const Operand& array) { return CanShare(array, any); });
   };
   if (!can_share(merge.keys) || !can_share(merge.values)) return false;
   if (AnyIsSharded(merge))
@@ -84,17 +84,12 @@ absl::StatusOr<std::vector<ShardedMerge::Run>> ShardedMergeOperation::RunsOnDevi
     for (size_t shard = 0; shard < results.size(); ++shard) {
       EngineStream& stream = *results[shard].stream;
       ShardedMerge::Run& run = runs.emplace_back();
-      const int64_t first = FirstOf(shard, spec_.keys[i].count);
-      run.count = FirstOf(shard + 1, spec_.keys[i].count) - first;
+      run.count = FirstOf(shard + 1, spec_.keys[i].count) - FirstOf(shard, spec_.keys[i].count);
       run.shard = shard;
       run.continues = shard > 0;
       const auto take = [&](const Operand& array) -> absl::StatusOr<const char*> {
-        if (IsSharded(array)) return static_cast<const char*>(array.shards[shard]);
-        const int64_t bytes = run.count * array.element_bytes;
-        if (bytes == 0) return nullptr;
-        CORANK_ASSIGN_OR_RETURN(void* const d_rows, stream.AllocateDevice(bytes));
-        const auto* const h_rows = static_cast<const char*>(array.bytes) + first * array.element_bytes;
-        CORANK_RETURN_IF_ERROR(stream.CopyToDevice(d_rows, h_rows, bytes));
+        CORANK_ASSIGN_OR_RETURN(const void* const d_rows,
+                                TakePart(stream, array, shards(), static_cast<int64_t>(shard)));
         return static_cast<const char*>(d_rows);
       };
       CORANK_ASSIGN_OR_RETURN(run.keys, take(spec_.keys[i]));

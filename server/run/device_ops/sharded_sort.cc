@@ -12,9 +12,9 @@ bool ShardedSortOperation::Takes(const SortOperation::Spec& sort) {
   const bool any_is_sharded = IsSharded(sort.keys) || (sort.values && IsSharded(*sort.values)) ||
                               IsSharded(sort.keys_target) || IsSharded(sort.values_target) ||
                               IsSharded(sort.indices_target);
-  return !sort.segment_offsets && (sort.limit != 0 || any_is_sharded) && CanShare(sort.keys) &&
+  return !sort.segment_offsets && (sort.limit != 0 || any_is_sharded) && CanShare(sort.keys, any_is_sharded) &&
          (!sort.want_keys || CanShare(sort.keys_target)) && (!sort.want_indices || CanShare(sort.indices_target)) &&
-         (!sort.values || (CanShare(*sort.values) && CanShare(sort.values_target)));
+         (!sort.values || (CanShare(*sort.values, any_is_sharded) && CanShare(sort.values_target)));
 }
 
 ShardedSortOperation::ShardedSortOperation(SortOperation::Spec sort, uint64_t devices)
@@ -66,8 +66,7 @@ absl::StatusOr<std::vector<Shard>> ShardedSortOperation::CopyIn(std::vector<Shar
       }
       const int64_t bytes = shard.count * array.element_bytes;
       CORANK_ASSIGN_OR_RETURN(void* const d_rows, allocate(bytes));
-      const auto* const h_rows = static_cast<const char*>(array.bytes) + first * array.element_bytes;
-      if (bytes > 0) CORANK_RETURN_IF_ERROR(stream.CopyToDevice(d_rows, h_rows, bytes));
+      if (bytes > 0) CORANK_RETURN_IF_ERROR(CopyElements(stream, array, first, shard.count, d_rows));
       if (result == nullptr) result = d_rows;
       return d_rows;
     };
