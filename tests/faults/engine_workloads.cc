@@ -353,7 +353,7 @@ std::vector<Workload> ColumnWorkloads() {
        FirstStringsOfSegments(),
        {"NumberSegmentsKernel<", "MarkLimitedKernel(", "CopyOffsetsKernel(", "CopyStringsKernel<"},
        SortAlgorithm::kMergesort},
-      {"search of rows", SearchRows(), {"CheckRowsKernel(", "SearchRowsKernel<"}},
+      {"search of rows", SearchRows(), {"CheckRowsKernel(", "WordsKernel(", "SearchRowsKernel<"}},
   };
 }
 

@@ -26,6 +26,11 @@ struct ColumnTuning {
   static constexpr int kRankItems = 8;
   static constexpr int kRankTile = kThreads * kRankItems;
 
+  /// A search writes down words (search_rows.cu) of a haystack with at most so many rows, and so many rows for each
+  /// needle. The word of a row costs a read and a write in order; a needle saves several scattered reads.
+  static constexpr int64_t kMostWords = int64_t{1} << 26;
+  static constexpr int64_t kWordsForNeedle = 4;
+
   /// The copy of strings: output bytes for each thread and each block.
   static constexpr int kStringBytes = 16;
   static constexpr int kStringTile = kThreads * kStringBytes;

@@ -11,7 +11,7 @@
 
 namespace corank::cuda {
 
-/// A few bytes, for the check that the haystack is sorted.
+/// Grows with the number of needles, and ends at 512 MiB.
 int64_t ColumnSearchWorkspaceBytes(const ColumnSearchArgs& args);
 
 /// Enqueues the search of all needles, which may be in any order. Workspace, report and errors: as for Search.
