@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from corank._arrow_rows import decoded_runs, indices_of, take_column, take_rows, unified, with_one_dictionary
 from corank._column_names import listed
 from corank._errors import InvalidArgument
-from corank._key_columns import Nan, Nulls, held_type
+from corank._key_columns import Nan, Nulls, held_type, numbers_of, one_array
 from corank._pieces import of_pieces
 from corank._row_hashes import are_equal, row_hashes
 
@@ -83,6 +83,14 @@ class Library(ABC):
     def categories(self, table: Any, name: Any) -> list[Any] | None:
         """The values of a column in the order in which it sorts, if its type says them and `key` has their numbers."""
         return None
+
+    def numbers(self, table: Any, name: Any) -> NDArray[Any] | None:
+        """A column as an array that `of_numbers` makes the same column of; None: no plain numbers, or nulls."""
+        return None
+
+    def of_numbers(self, table: Any, columns: Sequence[NDArray[Any]]) -> Any:
+        """A table like this one, whose columns hold what `numbers` made of such a table."""
+        raise NotImplementedError
 
     def on_gpu(self, table: Any, name: Any) -> Any:
         """A column of numbers without nulls as an array on the GPU, where it lies; None: it does not."""
@@ -197,6 +205,12 @@ class ArrowTables(_ByColumn):
     def values(self, table: Any, name: Any) -> Any:
         return decoded_runs(table.column(name))
 
+    def numbers(self, table: Any, name: Any) -> NDArray[Any] | None:
+        return _plain_numbers(self.values(table, name)) if isinstance(table, pa.Table) else None
+
+    def of_numbers(self, table: Any, columns: Sequence[NDArray[Any]]) -> Any:
+        return pa.Table.from_arrays(list(map(pa.array, columns)), schema=table.schema)
+
     def select(self, table: Any, names: Sequence[Any]) -> Any:
         return table.select(list(names))
 
@@ -269,6 +283,13 @@ class PolarsFrames(Library):
             return column.to_arrow(compat_level=polars.CompatLevel.newest())  # views, as they are in memory
         is_physical = column.dtype == polars.Enum and not by_value
         return _arrow_of(name, column.to_physical() if is_physical else column)
+
+    def numbers(self, table: Any, name: Any) -> NDArray[Any] | None:
+        return _plain_numbers(self.values(table, name)) if table.schema[name].is_numeric() else None
+
+    def of_numbers(self, table: Any, columns: Sequence[NDArray[Any]]) -> Any:
+        found = zip(table.columns, columns)
+        return self.build({name: self._polars.from_arrow(pa.array(column)) for name, column in found})
 
     def categories(self, table: Any, name: Any) -> list[Any] | None:
         dtype = table.schema[name]
@@ -425,6 +446,12 @@ class PandasFrames(_ByColumn):
 
     def build(self, columns: Mapping[Any, Any]) -> Any:
         return self._pandas.DataFrame(dict(columns), copy=False)
+
+
+def _plain_numbers(array: Any) -> NDArray[Any] | None:
+    """An array of integers or floats without nulls as NumPy has it; None: of anything else."""
+    is_plain = pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
+    return numbers_of(one_array(array)) if is_plain and not array.null_count else None
 
 
 def check_categories(library: Library, tables: Sequence[Any], names: Sequence[Any]) -> None:

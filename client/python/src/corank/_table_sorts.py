@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corank._address import is_this_host, may_be_several
 from corank._column_names import check_columns, listed
 from corank._elements import flag, whole
 from corank._errors import InvalidArgument, Unimplemented
@@ -18,20 +19,33 @@ from corank._frames import Library, Rows
 from corank._key_columns import NANS, Order, kind_of, one_array
 from corank._key_tables import key_table, of_one_schema
 from corank._table_libraries import library_of
-from corank._table_order import merge_order, search_rows, sort_order
+from corank._table_order import direct_key, merge_order, search_rows, sort_order
 from corank._typed import ArrayOperators
 
+MANY_ROWS = 1 << 20
+"""Sorts of fewer rows are not worth the question which engine the server has."""
 _PLACES = ("first", "last")
 
 
 class _Calls:
     """A client whose operators have the options of one table operation, and its deadline all together."""
 
-    def __init__(self, client: ArrayOperators, options: Mapping[str, Any]) -> None:
+    def __init__(self, client: Any, options: Mapping[str, Any]) -> None:
         self._client, self._options = client, dict(options)
         deadline = options.get("deadline")
         is_number = isinstance(deadline, (int, float)) and not isinstance(deadline, bool) and deadline > 0
         self._end = time.monotonic() + float(cast(float, deadline)) if is_number else None
+
+    @property
+    def are_beside_gpu(self) -> bool:
+        """Whether arrays go to a GPU of this host in shared memory."""
+        address = self._client.address
+        if not is_this_host(address) or may_be_several(address):
+            return False
+        if self._options.get("place", "auto") not in ("auto", "shared_memory"):
+            return False
+        info = self._client.info()
+        return info.engine == "cuda" and "shared_memory" in info.places
 
     def __getattr__(self, name: str) -> Any:
         if self._end is not None:  # a call with 1 ns raises DeadlineExceeded
@@ -104,23 +118,37 @@ def argsort_by(
     limit: int | None,
 ) -> tuple[Library, Any, Rows]:
     """The rows in order, with the library of the table and the table that they are of."""
+    asked = _asked(table, keys, descending, nulls, nan, limit)
+    return asked.library, asked.table, _rows_in_order(client, asked)
+
+
+class _Asked(NamedTuple):
+    """A table to sort, and how."""
+
+    library: Library
+    table: Any
+    keys: list[Any]
+    order: Order
+    limit: int | None
+
+
+def _asked(table: Any, keys: Any, descending: Any, nulls: Any, nan: Any, limit: int | None) -> _Asked:
     library, table = library_of("table", table)
     names = names_of("keys", keys)
     check_columns("keys", names, library.columns(table), library.levels(table))
     order = order_by(library, names, descending, nulls, nan)
-    limit = None if limit is None else whole("limit", limit)
-    rows = _order_on_gpu(client, library, table, names, order, limit)
-    return (
-        library,
-        table,
-        sort_order(client, key_table(library, table, names), order, {}, limit) if rows is None else rows,
-    )
+    return _Asked(library, table, names, order, None if limit is None else whole("limit", limit))
 
 
-def _order_on_gpu(
-    client: ArrayOperators, library: Library, table: Any, names: Sequence[Any], order: Order, limit: int | None
-) -> Any:
+def _rows_in_order(client: ArrayOperators, asked: _Asked) -> Rows:
+    library, table, names, order, limit = asked
+    rows = _order_on_gpu(client, asked)
+    return sort_order(client, key_table(library, table, names), order, {}, limit) if rows is None else rows
+
+
+def _order_on_gpu(client: ArrayOperators, asked: _Asked) -> Any:
     """The rows in order as an array on the GPU, if the only key lies there; None: it has to come to the host."""
+    library, table, names, order, limit = asked
     keys = library.on_gpu(table, names[0]) if len(names) == 1 and library.count(table) and limit != 0 else None
     if keys is None or (keys.dtype.kind == "f" and order.nan[0] != "greatest"):
         return None
@@ -128,6 +156,43 @@ def _order_on_gpu(
         return client.argsort(keys, descending=order.descending[0], limit=limit, index_dtype=None)
     except (InvalidArgument, Unimplemented):  # the memory cannot be shared, or the server takes none
         return None
+
+
+def travels(rows: int, others: Sequence[bool], limit: int | None, beside_gpu: bool) -> bool:
+    """Whether whole rows travel to a sort by one number and come back in order, rather than be taken here by number.
+
+    Sort moves one array of values beside the keys. A GPU does so in about the time of the copies, while rows that are
+    taken wait for memory, here as in the CPU engine.
+
+    Args:
+        rows: the number of rows.
+        others: for each column of the result but the key, whether it is an array of numbers without nulls.
+        limit: how many rows are wanted; None: all.
+        beside_gpu: whether arrays go to a GPU of this host in shared memory.
+    """
+    return beside_gpu and limit is None and rows >= MANY_ROWS and len(others) <= 1 and all(others)
+
+
+def _sorted_whole(client: ArrayOperators, asked: _Asked, chosen: Any) -> Any:
+    """The chosen columns in order by one Sort of all of them; None: the rows have to be taken."""
+    library, table, names, order, limit = asked
+    columns, rows = library.columns(chosen), library.count(table)
+    others = [name for name in columns if name != names[0]]
+    if (
+        len(names) > 1
+        or not travels(rows, [True] * len(others), limit, True)
+        or not cast(_Calls, client).are_beside_gpu
+    ):
+        return None
+    payload = [library.numbers(chosen, name) for name in others]
+    if not travels(rows, [each is not None for each in payload], limit, True):
+        return None
+    keys = direct_key(key_table(library, table, names), order)
+    if keys is None or library.numbers(table, names[0]) is None:
+        return None
+    found: Any = client.sort(keys, values=payload[0] if payload else None, descending=order.descending[0])
+    made = dict(zip([names[0], *others], found)) if payload else {names[0]: found}
+    return library.of_numbers(chosen, [made[name] for name in columns])
 
 
 def search_by(
@@ -206,8 +271,10 @@ def sort_by(
     columns: Any,
 ) -> Any:
     """The table in order."""
-    library, table, rows = argsort_by(client, table, keys, descending, nulls, nan, limit)
-    return library.take(selected(library, table, columns), rows)
+    asked = _asked(table, keys, descending, nulls, nan, limit)
+    chosen = selected(asked.library, asked.table, columns)
+    found = _sorted_whole(client, asked, chosen)
+    return asked.library.take(chosen, _rows_in_order(client, asked)) if found is None else found
 
 
 def selected(library: Library, table: Any, columns: Any) -> Any:
