@@ -34,6 +34,7 @@ struct Case {
   int element_bytes = 4;
   bool from_parts = false;  // the values, or the source, are sharded
   bool to_parts = false;    // and so is the result
+  bool from_one = false;    // the values, or the source, lie on the last device
 
   int64_t total() const {
     int64_t total = 0;
@@ -79,6 +80,7 @@ class ShardedIntervalsOn : public SharingDevicesTest {
   // Values in host memory or in parts.
   Operand ValuesOf(const Case& test, Bytes& values, Work& work) {
     Operand operand = OnHost(work.values, values, v1::ELEMENT_TYPE_RECORD, test.element_bytes);
+    if (test.from_one) OnDevice(work.value_parts, values, test.devices - 1, operand);
     if (!test.from_parts) return operand;
     work.value_parts = PartsOf(operand.count, test.element_bytes, test.devices);
     InParts(work.value_parts, values, operand);
@@ -224,6 +226,9 @@ TEST_F(ShardedIntervalsOn, MayLieInParts) {
       }
     }
   }
+  for (const int64_t intervals : {1, 8, 1000}) {
+    Check({SomeCounts(intervals, 2500, 8), 3, 700, 8, /*from_parts=*/false, /*to_parts=*/true, /*from_one=*/true});
+  }
   Check({std::vector<int64_t>(100, 0), 3, 700, 4, /*from_parts=*/true, /*to_parts=*/true});
   Check({{}, 3, 700, 4, /*from_parts=*/true, /*to_parts=*/true});
 }
@@ -239,6 +244,7 @@ struct MoveTest {
   bool is_scatter = false;
   bool has_initial = false;
   bool may_overlap = false;  // and does, with equal elements
+  bool from_one = false;     // instead of parts, the last device has the arrays
 };
 
 class ShardedMovesOn : public ShardedIntervalsOn {
@@ -280,6 +286,7 @@ class ShardedMovesOn : public ShardedIntervalsOn {
     spec.op = test.is_scatter ? Operator::kScatterIntervals : Operator::kMoveIntervals;
     const auto take = [&](Bytes& place, const Bytes& bytes) {
       Operand operand = OnHost(place, bytes, v1::ELEMENT_TYPE_RECORD, test.element_bytes);
+      if (test.from_one) OnDevice(work.parts.emplace_back(), bytes, test.devices - 1, operand);
       if (!test.from_parts) return operand;
       work.parts.push_back(PartsOf(operand.count, test.element_bytes, test.devices));
       InParts(work.parts.back(), bytes, operand);
@@ -333,6 +340,7 @@ TEST_F(ShardedMovesOn, CopyAnyNumberOfIntervals) {
         MoveTest test{SomeCounts(intervals, 3 * intervals + 5, 3, bits % 3 == 0 && intervals > 0), devices, 2000};
         test.from_parts = (bits & 1U) != 0;
         test.to_parts = (bits & 2U) != 0;
+        test.from_one = test.to_parts && !test.from_parts;
         test.is_scatter = (bits & 4U) != 0;
         test.has_initial = (bits & 8U) != 0;
         Check(test);

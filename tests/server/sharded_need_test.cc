@@ -114,6 +114,34 @@ TEST_F(ShardedNeedTest, OfASortWhereverItsArraysAndResultsLie) {
   }
 }
 
+TEST_F(ShardedNeedTest, BesideArraysOnOneDevice) {
+  constexpr int64_t kCount = 60'001;
+  const auto on_device = [](const Elements& elements) {
+    Operand operand = elements.operand();
+    operand.on_device = true;
+    operand.device = 2;
+    return operand;
+  };
+  const Elements whole = Keys(kCount, false), parts = Keys(kCount, true), values = Values(kCount, false);
+  SortOperation::Spec sort;
+  sort.keys = on_device(whole);
+  sort.values = on_device(values);
+  sort.keys_target = Target(Keys(kCount, true));
+  sort.values_target = Target(Values(kCount, true));
+  ASSERT_TRUE(ShardedSortOperation::Takes(sort));
+  ShardedSortOperation sorting(sort, kAll);
+  ExpectWithin(sorting, "sort");
+  MergeOperation::Spec merge;
+  merge.keys = {on_device(whole), parts.operand()};
+  merge.keys_target = Target(Keys(2 * kCount, true));
+  ASSERT_TRUE(ShardedMergeOperation::Takes(MergeOperation(merge)));
+  ShardedMergeOperation merging(merge, kAll);
+  ExpectWithin(merging, "merge");
+  sort.keys_target = Target(Keys(kCount, false));
+  sort.values_target = Target(Values(kCount, false));
+  EXPECT_FALSE(ShardedSortOperation::Takes(sort)) << "nothing is sharded";
+}
+
 TEST_F(ShardedNeedTest, OfASortByColumns) {
   constexpr int64_t kCount = 300'003;
   const Elements keys = Keys(kCount, false), values = Values(kCount, false);

@@ -26,6 +26,7 @@ class PartsTarget final : public ResultTarget {
   explicit PartsTarget(std::vector<std::unique_ptr<EngineMemory>> parts) : parts_(std::move(parts)) {}
   bool is_sharded() const override { return true; }
   absl::StatusOr<ResultBuffer> Allocate(EngineStream&, int64_t) override { return absl::InternalError("unused"); }
+  absl::StatusOr<int64_t> Divide(int64_t) override { return static_cast<int64_t>(parts_.size()); }
   absl::StatusOr<void*> AllocateShard(size_t shard) override { return parts_[shard]->data(); }
   absl::Status Commit(v1::Array*) override { return absl::OkStatus(); }
 
@@ -82,6 +83,16 @@ class SharingDevicesTest : public ::testing::Test {
     operand.bytes = nullptr;
     operand.on_device = true;
     for (const auto& part : parts) operand.shards.push_back(part->data());
+    operand.shard_devices = Mask(static_cast<int>(parts.size()));
+  }
+
+  /// Copies an array to memory of one device, where it then lies.
+  void OnDevice(std::vector<std::unique_ptr<EngineMemory>>& memory, const Bytes& bytes, int device, Operand& operand) {
+    memory.push_back(engine(device).AllocateDevice(std::max<int64_t>(1, operand.size_bytes())).value());
+    InParts(memory, bytes, operand);
+    operand.shards.clear();
+    operand.bytes = memory.front()->data();
+    operand.device = device;
   }
 
   static uint64_t Mask(int devices) { return (uint64_t{1} << devices) - 1; }
