@@ -83,6 +83,15 @@ def test_ranks_stand_for_more_columns_than_a_call_takes(corankd_client: corank.C
     np.testing.assert_array_equal(corankd_client.argsort_columns([ranks, *columns[32:]]), np.lexsort(columns[::-1]))
 
 
+@pytest.mark.parametrize("method", ["min", "max", "average", "ordinal"])
+def test_ranks_of_rows_of_segment_and_key_rank_each_segment(corankd_client: corank.Client, method: Any) -> None:
+    keys, offsets = np.random.default_rng(6).integers(0, 5, 50), [0, 0, 7, 8, 30, 50]
+    segments = np.repeat(np.arange(5), np.diff(offsets))
+    ranks = corankd_client.rank(corankd_client.rank_columns([segments, keys]), method=method)
+    pieces = [corankd_client.rank(keys[begin:end], method=method) for begin, end in zip(offsets, offsets[1:])]
+    np.testing.assert_array_equal(ranks - np.take(offsets, segments), np.concatenate(pieces))
+
+
 def test_dates_have_ranks(client: corank.Client) -> None:
     days = np.array(["2026-01-03", "NaT", "2026-01-01"], "datetime64[D]")
     np.testing.assert_array_equal(client.rank(days), [2, 3, 1])
