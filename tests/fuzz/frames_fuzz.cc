@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -134,7 +135,11 @@ void Converse(absl::string_view bytes) {
     }
     if (bytes.empty()) shutdown(ends[1], SHUT_WR);  // once more does no harm
     pollfd wait = {ends[1], static_cast<int16_t>(bytes.empty() ? POLLIN : POLLIN | POLLOUT), 0};
-    FUZZ_CHECK(poll(&wait, 1, 10'000) == 1, "the connection stays open");
+    int ready = 0;
+    do {
+      ready = poll(&wait, 1, 10'000);
+    } while (ready < 0 && errno == EINTR);  // libFuzzer's alarm
+    FUZZ_CHECK(ready == 1, "the connection stays open");
     const ssize_t got = recv(ends[1], answer.data(), answer.size(), 0);
     is_open = got > 0 || (got < 0 && errno == EAGAIN);
   }

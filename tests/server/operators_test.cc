@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "corank/v1/memory_service.grpc.pb.h"
 #include "tests/server/good_requests.h"
 #include "tests/server/operators_fixture.h"
@@ -451,11 +452,14 @@ TEST_F(OperatorsTest, AnswersHealthChecksForTheServerAndTheService) {
 
 TEST_F(OperatorsTest, ReflectionListsItsServices) {
   const std::string list_services("\x3a\x00", 2);  // of ServerReflectionRequest, empty
-  RawStream reflection(running_->channel(), "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-                       list_services);
-  const std::string answer = reflection.Read().value_or("nothing");
-  for (const char* service : {"corank.v1.CorankService", "corank.v1.MemoryService", "grpc.health.v1.Health"}) {
-    EXPECT_THAT(answer, HasSubstr(service));
+  for (const char* version : {"v1", "v1alpha"}) {
+    RawStream reflection(running_->channel(),
+                         absl::StrCat("/grpc.reflection.", version, ".ServerReflection/ServerReflectionInfo"),
+                         list_services);
+    const std::string answer = reflection.Read().value_or("nothing");
+    for (const char* service : {"corank.v1.CorankService", "corank.v1.MemoryService", "grpc.health.v1.Health"}) {
+      EXPECT_THAT(answer, HasSubstr(service)) << version;
+    }
   }
 }
 

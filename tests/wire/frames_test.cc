@@ -82,6 +82,23 @@ TEST(FramesTest, RefusesHeadsThatAreWrong) {
   EXPECT_EQ(server.seen().done, 0);
 }
 
+TEST(FramesTest, RefusesByTrailersAlone) {
+  WireServer server;
+  RawPeer peer(server.port());
+  int32_t stream = 1;
+  for (const char* const path : {"/test/None", "/test/Late"}) {
+    peer.SendHeaders(stream, CallFields(path));  // its message has not come
+    const std::optional<Frame> answer = peer.Read();
+    ASSERT_TRUE(answer) << path;
+    EXPECT_EQ(answer->type, NGHTTP2_HEADERS) << path;
+    EXPECT_EQ(answer->flags, NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM) << path;
+    EXPECT_EQ(answer->stream, stream) << path;
+    const std::optional<Frame> reset = peer.Read();
+    EXPECT_TRUE(reset && reset->type == NGHTTP2_RST_STREAM) << "the caller need not send the message: " << path;
+    stream += 2;
+  }
+}
+
 TEST(FramesTest, RefusesMoreMetadataThanTheLimit) {
   ConnectionLimits limits;
   limits.max_header_bytes = 4096;
