@@ -30,6 +30,7 @@ class LocalSocket {
   LocalSocket& operator=(const LocalSocket&) = delete;
 
   const std::string& address() const { return address_; }
+  int descriptor() const { return socket_; }
 
  private:
   const int socket_;
