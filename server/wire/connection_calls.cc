@@ -19,6 +19,8 @@ constexpr int64_t kFrameBytes = 256 << 10;
 constexpr int kEarlyPings = 2;
 // A caller whose deadlines pass resets calls in a burst. Answers earn it more.
 constexpr double kResetsPerSecond = 1000;
+// A head of more than so many times the most bytes gets a reset in place of a reason.
+constexpr size_t kHeadsBeforeReset = 8;
 // Callers with a shorter timeout reset calls as fast as those without one.
 constexpr std::chrono::milliseconds kLeastTimeout(2);
 
@@ -68,18 +70,22 @@ int Connection::OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uin
                          const uint8_t* value, size_t value_size, uint8_t, void* self) {
   auto& connection = *static_cast<Connection*>(self);
   if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-  if (connection.head_ != nullptr) {
-    connection.AddHeader(connection.head_, View(name, name_size), View(value, value_size));
-  }
-  return 0;
+  StreamCall* const call = connection.head_;
+  if (call == nullptr) return 0;
+  connection.AddHeader(call, View(name, name_size), View(value, value_size));
+  // nghttp2 looks at each byte of what it hands over, and a frame may repeat a long field 16,000 times: seconds of its
+  // loop for one read. After a reset, it hands over none of the rest.
+  const bool is_bomb = call->head_bytes_ / kHeadsBeforeReset > connection.limits_.max_header_bytes;
+  return is_bomb ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : 0;
 }
 
 void Connection::AddHeader(StreamCall* call, absl::string_view name, absl::string_view value) {
-  constexpr size_t kEntryBytes = 32;                         // as HTTP/2 counts
-  if (call->head_bytes_ > limits_.max_header_bytes) return;  // a frame may repeat one field 16,000 times
+  constexpr size_t kEntryBytes = 32;  // as HTTP/2 counts
+  const bool is_refused = call->head_bytes_ > limits_.max_header_bytes;
   // Values that commas join become entries of their own, each with a copy of the name.
   const auto entries = static_cast<size_t>(1 + (IsBinary(name) ? std::count(value.begin(), value.end(), ',') : 0));
   call->head_bytes_ += value.size() + entries * (name.size() + kEntryBytes);
+  if (is_refused) return;
   if (call->head_bytes_ > limits_.max_header_bytes) {
     call->refusal_ = {kResourceExhausted,
                       absl::StrCat("the call's metadata have more than ", limits_.max_header_bytes, " bytes"), ""};

@@ -57,6 +57,21 @@ TEST(FloodsTest, CutsOffHeadsOfTooManyFrames) {
   }
 }
 
+TEST(FloodsTest, ReadsLittleOfAHeadThatRepeatsALongField) {
+  WireServer server;
+  RawPeer peer(server.port());
+  const auto ask = [&peer](int32_t stream, size_t count) {
+    Fields fields = CallFields("/test/Echo");
+    fields.insert(fields.end(), count, {"x-bomb", std::string(3000, 'v')});  // a byte each, but for the first
+    peer.SendHeaders(stream, fields, true);
+    return peer.ReadCall(stream);
+  };
+  EXPECT_EQ(ValueOf(ask(1, 20), "grpc-status"), "8") << "it is told why";
+  EXPECT_EQ(ValueOf(ask(3, 16'000), ":reset"), "2");
+  Ask(peer, 5, "abc");
+  EXPECT_EQ(ValueOf(peer.ReadCall(5), "grpc-status"), "0");
+}
+
 TEST(FloodsTest, CutsOffPeersThatResetCallsInAFlood) {
   WireServer server;
   RawPeer peer(server.port());
