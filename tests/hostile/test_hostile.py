@@ -1,7 +1,8 @@
 """Attacks on the wire beside a caller that behaves and a prober of the health port; see `make test-hostile`.
 
-For each attack: how much the server's memory grew at most, how much CPU it took, how many probes were answered, and the
-caller's p99 before and during. Memory, probes and the caller's calls decide; times are printed and stored only.
+For each attack: how much the server's memory grew at most, how much CPU it took, how many probes were answered, the
+caller's p99 before and during, and its longest call. Memory, probes and the caller's calls decide; times are printed
+and stored only.
 
 CORANK_HOSTILE_SECONDS    how long each attack goes on (8)
 CORANK_HOSTILE_TABLE      a file for the table of all figures
@@ -48,11 +49,13 @@ class Figures(NamedTuple):
     calls: int
     p99_before_ms: float
     p99_during_ms: float
+    longest_ms: float
 
     def row(self) -> str:
         return (
-            f"| {self.attack} | +{self.grown_bytes / (1 << 20):.0f} MB | {self.cores:.2f} | {self.probes} of"
+            f"| {self.attack} | +{max(self.grown_bytes, 0) / (1 << 20):.0f} MB | {self.cores:.2f} | {self.probes} of"
             f" {self.probes} | {self.calls} of {self.calls} | {self.p99_before_ms:.1f}; {self.p99_during_ms:.1f} ms |"
+            f" {self.longest_ms:.0f} ms |"
         )
 
 
@@ -154,8 +157,10 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 def table() -> Iterator[list[Figures]]:
     rows: list[Figures] = []
     yield rows
-    lines = ["| attack | memory | cores | probes answered | calls answered | the caller's p99 before; during |"]
-    lines += ["| --- | --- | --- | --- | --- | --- |", *(row.row() for row in rows)]
+    lines = [
+        "| attack | memory | cores | probes answered | calls answered | caller's p99 before; during | longest call |"
+    ]
+    lines += ["| --- | --- | --- | --- | --- | --- | --- |", *(row.row() for row in rows)]
     text = "\n".join(lines) + "\n"
     print(f"\n{text}")
     if path := os.environ.get("CORANK_HOSTILE_TABLE"):
@@ -199,7 +204,14 @@ def stand(name: str, target: Target) -> Figures:
         prober.check()
         probes = len(prober.seconds) - before[1]
         figures = Figures(
-            name, grown, cores, probes, len(during), p99_ms(caller.seconds[: before[0]]), p99_ms(during or [0])
+            name,
+            grown,
+            cores,
+            probes,
+            len(during),
+            p99_ms(caller.seconds[: before[0]]),
+            p99_ms(during or [0]),
+            1000 * max(during, default=0),
         )
     print(figures.row())
     assert grown <= MOST_BYTES, f"the server grew by {grown >> 20} MiB"
