@@ -69,10 +69,15 @@ int Connection::OnBeginHeaders(nghttp2_session* session, const nghttp2_frame* fr
 int Connection::OnHeader(nghttp2_session*, const nghttp2_frame* frame, const uint8_t* name, size_t name_size,
                          const uint8_t* value, size_t value_size, uint8_t, void* self) {
   auto& connection = *static_cast<Connection*>(self);
-  if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
-  StreamCall* const call = connection.head_;
+  if (frame->hd.type != NGHTTP2_HEADERS) return 0;
+  const bool is_head = frame->headers.cat == NGHTTP2_HCAT_REQUEST;
+  StreamCall* const call = is_head ? connection.head_ : connection.Find(frame->hd.stream_id);
   if (call == nullptr) return 0;
-  connection.AddHeader(call, View(name, name_size), View(value, value_size));
+  if (is_head) {
+    connection.AddHeader(call, View(name, name_size), View(value, value_size));
+  } else {
+    call->head_bytes_ += name_size + value_size;  // trailers, which mean nothing
+  }
   // nghttp2 looks at each byte of what it hands over, and a frame may repeat a long field 16,000 times: seconds of its
   // loop for one read. After a reset, it hands over none of the rest.
   const bool is_bomb = call->head_bytes_ / kHeadsBeforeReset > connection.limits_.max_header_bytes;

@@ -68,8 +68,11 @@ TEST(FloodsTest, ReadsLittleOfAHeadThatRepeatsALongField) {
   };
   EXPECT_EQ(ValueOf(ask(1, 20), "grpc-status"), "8") << "it is told why";
   EXPECT_EQ(ValueOf(ask(3, 16'000), ":reset"), "2");
-  Ask(peer, 5, "abc");
-  EXPECT_EQ(ValueOf(peer.ReadCall(5), "grpc-status"), "0");
+  peer.SendHeaders(5, CallFields("/test/Hang"));
+  peer.SendHeaders(5, Fields(16'000, {"x-bomb", std::string(3000, 'v')}), true);
+  EXPECT_EQ(ValueOf(peer.ReadCall(5), ":reset"), "2") << "trailers";
+  Ask(peer, 7, "abc");
+  EXPECT_EQ(ValueOf(peer.ReadCall(7), "grpc-status"), "0");
 }
 
 TEST(FloodsTest, CutsOffPeersThatResetCallsInAFlood) {
