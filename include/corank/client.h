@@ -157,7 +157,7 @@ class Client {
   absl::StatusOr<StoredArray> Store(const std::string& name, const ArrayView& array,
                                     absl::Duration expiry = absl::ZeroDuration(), const CallOptions& call = {}) const;
   /// The same for an array that the server divides among its GPUs, so that it may be larger than the memory of one. It
-  /// can be fetched, listed and deleted. All GPUs work on a Merge, on a Sort without segments and on operators on
+  /// can be fetched, listed and deleted. All GPUs work on a Merge, on a Sort of keys and on operators on
   /// intervals; other operators bring its parts to one GPU, which must have room for them. On N GPUs, a Merge with
   /// sharded arrays takes at most 32 / N arrays.
   absl::StatusOr<StoredArray> StoreSharded(const std::string& name, const ArrayView& array,

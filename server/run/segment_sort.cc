@@ -74,8 +74,7 @@ int64_t SegmentSorter::DeviceBytes(const SortOperation::Spec& sort, int64_t piec
     args.segment_count = segments;
     workspace = std::max(workspace, RunSorter::WorkspaceBytes(args, engine));
   }
-  const int64_t tile = 2 * most.rows * shape.row_bytes() + (most.segments + 1) * kOffsetBytes;
-  const int64_t tiles = kSegmentStreams * (tile + workspace);
+  const int64_t tiles = kSegmentStreams * (SegmentTile::DeviceBytes(shape, most.rows, most.segments) + workspace);
   const SortOperation::Spec longest = Longest(sort);
   // The streams of the tiles also sort long segments, and keep their memory meanwhile.
   const int64_t of_segment =
@@ -93,17 +92,15 @@ absl::Status SegmentSorter::SortInto(RowSink& sink) {
   const Int64View offsets(*sort_.segment_offsets);
   const int64_t segments = offsets.size() - 1;
   EngineStreamRing turns(*lane_, kSegmentStreams, stats_);
-  std::vector<int64_t> of_tile;
   for (int64_t segment = 0; segment < segments;) {
     const int64_t first = offsets[segment];
-    of_tile.assign(1, 0);
-    for (; segment < segments && static_cast<int64_t>(of_tile.size()) <= most.segments; ++segment) {
-      const int64_t end = offsets[segment + 1] - first;
-      if (end > most.rows) break;
-      if (end > of_tile.back()) of_tile.push_back(end);
+    SegmentTile tile(first);
+    for (; segment < segments && tile.segments() < most.segments; ++segment) {
+      if (offsets[segment + 1] - first > most.rows) break;
+      tile.Add(offsets[segment + 1]);
     }
-    if (of_tile.size() > 1) {
-      CORANK_RETURN_IF_ERROR(SortTile(first, of_tile, turns, sink));
+    if (tile.rows() > 0) {
+      CORANK_RETURN_IF_ERROR(SortTile(tile, turns, sink));
     } else if (segment < segments) {
       CORANK_RETURN_IF_ERROR(turns.FinishAll());  // the sorter of the segment uses the same streams
       CORANK_RETURN_IF_ERROR(SortSegment(first, offsets[segment + 1], sink));
@@ -113,15 +110,45 @@ absl::Status SegmentSorter::SortInto(RowSink& sink) {
   return turns.FinishAll();
 }
 
-absl::Status SegmentSorter::SortTile(int64_t first, const std::vector<int64_t>& offsets, EngineStreamRing& turns,
-                                     RowSink& sink) {
-  CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
-  const int64_t rows = offsets.back();
-  int64_t results = rows;
-  if (sort_.limit >= 0) {
-    results = 0;
-    for (size_t i = 1; i < offsets.size(); ++i) results += std::min(sort_.limit, offsets[i] - offsets[i - 1]);
+int64_t SegmentTile::ResultCount(int64_t limit) const {
+  if (limit < 0) return rows();
+  int64_t results = 0;
+  for (size_t i = 1; i < offsets_.size(); ++i) results += std::min(limit, offsets_[i] - offsets_[i - 1]);
+  return results;
+}
+
+absl::StatusOr<SortArgs> SegmentTile::Sort(EngineStream& stream, const SortOperation::Spec& sort, Take take,
+                                           OperatorReport* report) const {
+  const RowShape shape = RunSorter::ShapeOf(sort);
+  SortArgs args = RunSorter::ArgsOf(sort, rows());
+  args.segment_count = segments();
+  const int64_t offset_bytes = OffsetBytes(segments());
+  CORANK_ASSIGN_OR_RETURN(void* const h_offsets, stream.AllocateHost(offset_bytes));
+  CORANK_ASSIGN_OR_RETURN(void* const d_offsets, stream.AllocateDevice(offset_bytes));
+  std::copy(offsets_.begin(), offsets_.end(), static_cast<int64_t*>(h_offsets));
+  CORANK_RETURN_IF_ERROR(stream.CopyToDevice(d_offsets, h_offsets, offset_bytes));
+  args.segment_offsets = static_cast<const int64_t*>(d_offsets);
+  CORANK_ASSIGN_OR_RETURN(void* const keys, stream.AllocateDevice(rows() * shape.key_bytes));
+  CORANK_ASSIGN_OR_RETURN(args.keys_out, stream.AllocateDevice(rows() * shape.key_bytes));
+  CORANK_RETURN_IF_ERROR(take(0, keys));
+  args.keys_in = keys;
+  void* values = nullptr;
+  if (shape.value_bytes > 0) {
+    CORANK_ASSIGN_OR_RETURN(values, stream.AllocateDevice(rows() * shape.value_bytes));
+    CORANK_ASSIGN_OR_RETURN(args.values_out, stream.AllocateDevice(rows() * shape.value_bytes));
+    args.values_in = values;
   }
+  if (sort.values) CORANK_RETURN_IF_ERROR(take(1, values));
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  if (sort.want_indices) CORANK_RETURN_IF_ERROR(stream.Iota(values, shape.value_bytes, first_, rows()));
+  CORANK_RETURN_IF_ERROR(stream.Sort(args, report));
+  CORANK_RETURN_IF_ERROR(stream.EndKernels());
+  return args;
+}
+
+absl::Status SegmentSorter::SortTile(const SegmentTile& segments, EngineStreamRing& turns, RowSink& sink) {
+  CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
+  const int64_t results = segments.ResultCount(sort_.limit);
   CORANK_ASSIGN_OR_RETURN(const RowSink::Tile tile, sink.Take(results, &turns));
   CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
   const auto report = std::make_shared<OperatorReport>();
@@ -129,32 +156,12 @@ absl::Status SegmentSorter::SortTile(int64_t first, const std::vector<int64_t>& 
     Note(report->sort_algorithm);
     sink.Done(tile);
   });
-  SortArgs args = RunSorter::ArgsOf(sort_, rows);
-  args.segment_count = static_cast<int64_t>(offsets.size()) - 1;
-  const int64_t offset_bytes = static_cast<int64_t>(offsets.size()) * kOffsetBytes;
-  CORANK_ASSIGN_OR_RETURN(void* const h_offsets, stream->AllocateHost(offset_bytes));
-  CORANK_ASSIGN_OR_RETURN(void* const d_offsets, stream->AllocateDevice(offset_bytes));
-  std::copy(offsets.begin(), offsets.end(), static_cast<int64_t*>(h_offsets));
-  CORANK_RETURN_IF_ERROR(stream->CopyToDevice(d_offsets, h_offsets, offset_bytes));
-  args.segment_offsets = static_cast<const int64_t*>(d_offsets);
-  const int64_t key_bytes = rows * shape_.key_bytes, value_bytes = rows * shape_.value_bytes;
-  CORANK_ASSIGN_OR_RETURN(void* const keys, stream->AllocateDevice(key_bytes));
-  CORANK_ASSIGN_OR_RETURN(args.keys_out, stream->AllocateDevice(key_bytes));
-  CORANK_RETURN_IF_ERROR(stream->CopyToDevice(keys, arrays_[0].rows + first * shape_.key_bytes, key_bytes));
-  args.keys_in = keys;
-  void* values = nullptr;
-  if (value_bytes > 0) {
-    CORANK_ASSIGN_OR_RETURN(values, stream->AllocateDevice(value_bytes));
-    CORANK_ASSIGN_OR_RETURN(args.values_out, stream->AllocateDevice(value_bytes));
-    args.values_in = values;
-  }
-  if (sort_.values) {
-    CORANK_RETURN_IF_ERROR(stream->CopyToDevice(values, arrays_[1].rows + first * shape_.value_bytes, value_bytes));
-  }
-  CORANK_RETURN_IF_ERROR(stream->EndCopyIn());
-  if (sort_.want_indices) CORANK_RETURN_IF_ERROR(stream->Iota(values, shape_.value_bytes, first, rows));
-  CORANK_RETURN_IF_ERROR(stream->Sort(args, report.get()));
-  CORANK_RETURN_IF_ERROR(stream->EndKernels());
+  const auto take = [&](int column, void* d_to) {
+    const RowSource::Array& array = arrays_[static_cast<size_t>(column)];
+    return stream->CopyToDevice(d_to, array.rows + segments.first() * array.element_bytes,
+                                segments.rows() * array.element_bytes);
+  };
+  CORANK_ASSIGN_OR_RETURN(const SortArgs args, segments.Sort(*stream, sort_, take, report.get()));
   if (tile.keys != nullptr) {
     CORANK_RETURN_IF_ERROR(stream->CopyToHost(tile.keys, args.keys_out, results * shape_.key_bytes));
   }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "server/run/device_ops/sort.h"
 #include "server/run/engine_stream_ring.h"
 #include "server/run/job_memory.h"
@@ -12,6 +14,41 @@
 #include "server/run/row_source.h"
 
 namespace corank {
+
+/// Whole segments that a device sorts at once.
+class SegmentTile {
+ public:
+  /// Enqueues a copy of the tile's rows of a column, of the keys (0) or the values (1), to memory of the device.
+  using Take = absl::FunctionRef<absl::Status(int column, void* d_to)>;
+
+  /// `first`: the row, of all, with which it begins.
+  explicit SegmentTile(int64_t first) : first_(first) {}
+  /// Adds the next segment, which ends before row `end` of all.
+  void Add(int64_t end) {
+    if (end - first_ > offsets_.back()) offsets_.push_back(end - first_);  // others are empty
+  }
+
+  int64_t first() const { return first_; }
+  int64_t rows() const { return offsets_.back(); }
+  /// That are not empty.
+  int64_t segments() const { return static_cast<int64_t>(offsets_.size()) - 1; }
+  /// The rows that it returns: of each segment at most `limit`, -1 for all.
+  int64_t ResultCount(int64_t limit) const;
+  /// Enqueues the sort. Returns its arguments, which tell where the results are. `sort`: of all rows.
+  absl::StatusOr<SortArgs> Sort(EngineStream& stream, const SortOperation::Spec& sort, Take take,
+                                OperatorReport* report) const;
+
+  /// What Sort takes of the device, beside the workspace.
+  static int64_t DeviceBytes(const RowShape& shape, int64_t rows, int64_t segments) {
+    return 2 * rows * shape.row_bytes() + OffsetBytes(segments);
+  }
+  /// What Sort takes of pinned memory.
+  static int64_t OffsetBytes(int64_t segments) { return (segments + 1) * static_cast<int64_t>(sizeof(int64_t)); }
+
+ private:
+  const int64_t first_;
+  std::vector<int64_t> offsets_{0};
+};
 
 /// Cuts an array between segments. Several short segments are a tile, which the device sorts at once, while another
 /// tile is copied in and a third is copied out. A segment that is longer than a tile is sorted as an array of its own
@@ -36,7 +73,7 @@ class SegmentSorter {
   static int64_t HostBytes(const SortOperation::Spec& sort, int64_t piece_bytes, const JobMemory& memory);
 
  private:
-  absl::Status SortTile(int64_t first, const std::vector<int64_t>& offsets, EngineStreamRing& turns, RowSink& sink);
+  absl::Status SortTile(const SegmentTile& segments, EngineStreamRing& turns, RowSink& sink);
   absl::Status SortSegment(int64_t begin, int64_t end, RowSink& sink);
   void Note(SortAlgorithm algorithm) {
     if (algorithm_ == SortAlgorithm::kAuto) algorithm_ = algorithm;

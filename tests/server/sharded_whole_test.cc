@@ -220,7 +220,7 @@ TEST_P(WholeOn, SortsOfSegmentsWhoseOffsetsAreShardedToo) {
   *request.mutable_keys() = Kept("keys");
   *request.mutable_segment_offsets() = Kept("offsets", v1::ELEMENT_TYPE_INT64);
   *request.mutable_keys_destination() = KeptAs("sorted", /*sharded=*/true);
-  Get(request);
+  AnswerOn(GetParam(), [&] { return Run(request); });
   for (size_t i = 1; i < offsets.size(); ++i) std::sort(keys.begin() + offsets[i - 1], keys.begin() + offsets[i]);
   EXPECT_TRUE(Fetched("sorted") == keys);
 }
@@ -398,9 +398,9 @@ TEST_F(WholeTest, EndsWithADeviceThatHoldsAPartAndTheOthersServeOn) {
   const Ints keys = Keys(5000);
   ASSERT_TRUE(Store("keys", keys).ok());
   v1::SortRequest request;
-  *request.mutable_keys() = Kept("keys");
-  *request.mutable_segment_offsets() = Int64s({0, 5000});
-  *request.mutable_keys_destination() = KeptAs("sorted", /*sharded=*/true);
+  *request.add_key_columns()->mutable_data() = Kept("keys");
+  request.set_output(v1::SORT_OUTPUT_RANKS);
+  *request.mutable_ranks_destination() = KeptAs("ranks", /*sharded=*/true);
   for (int i = 0; i < 3; ++i) device(i).Hold();
   std::future<grpc::Status> sort = SortLater(request);
   int worker = -1;
@@ -416,7 +416,12 @@ TEST_F(WholeTest, EndsWithADeviceThatHoldsAPartAndTheOthersServeOn) {
   EXPECT_TRUE(Eventually([this] { return arrays().used_bytes() == 0; }));
   ASSERT_TRUE(Store("keys", keys).ok());
   ASSERT_TRUE(Run(request).status.ok());
-  EXPECT_TRUE(Fetched("sorted") == Sorted(keys));
+  std::vector<uint32_t> expected;
+  const Ints sorted = Sorted(keys);  // all different
+  for (const int32_t key : keys) {
+    expected.push_back(static_cast<uint32_t>(std::lower_bound(sorted.begin(), sorted.end(), key) - sorted.begin()) + 1);
+  }
+  EXPECT_TRUE(Fetched<uint32_t>("ranks") == expected);
   EXPECT_FALSE(running_->server().device_lost());
 }
 

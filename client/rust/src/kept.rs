@@ -113,7 +113,7 @@ impl<'a> Store<'a> {
     }
 
     /// Has the server divide the array among its GPUs, so that it may be larger than the memory of one. It can be
-    /// fetched, listed and deleted. All GPUs work on merges, on sorts without segments and on intervals; other
+    /// fetched, listed and deleted. All GPUs work on merges, on sorts and on intervals; other
     /// operators bring its parts to one GPU, which must have room for them.
     pub fn sharded(mut self) -> Self {
         self.sharded = true;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "proto/wire_enums.h"
+#include "server/run/device_ops/sharded_segment_sort.h"
 #include "server/run/device_ops/sharded_sort.h"
 #include "server/run/external_sort.h"
 
@@ -52,11 +53,12 @@ Pace SortOperation::pace() const {
 std::unique_ptr<const ExternalWork> SortOperation::external() const { return ExternalSort::For(spec_); }
 
 Sharing SortOperation::sharing() const {
-  if (!ShardedSortOperation::Takes(spec_)) return {};
+  if (!(spec_.segment_offsets ? ShardedSegmentSort::Takes(*this) : ShardedSortOperation::Takes(spec_))) return {};
   return {spec_.values ? 2 : 1};
 }
 
 std::unique_ptr<Operation> SortOperation::Sharded(uint64_t devices) const {
+  if (spec_.segment_offsets) return std::make_unique<ShardedSegmentSort>(spec_, devices);
   return std::make_unique<ShardedSortOperation>(spec_, devices);
 }
 
