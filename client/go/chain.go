@@ -41,7 +41,7 @@ func link[R any](chain *Chain, made operator[R], options []Option) *R {
 	if len(chain.tasks) == maxOperations {
 		return fail(invalid("", "a chain has at most %d operators", maxOperations))
 	}
-	call, err := chain.client.options(options, made.takes...)
+	call, err := chain.client.options(options, made.arguments()...)
 	if err != nil {
 		return fail(err)
 	}

@@ -57,7 +57,7 @@ func (c *Client) Join(ctx context.Context, kind JoinKind, left, right *Array, op
 	if !errors.As(err, &failed) || failed.Rows == 0 {
 		return result, err
 	}
-	if call, _ := c.options(options, made.takes...); call.maxRows != nil {
+	if call, _ := c.options(options, made.arguments()...); call.maxRows != nil {
 		return nil, err
 	}
 	return run(ctx, c, made, append(slices.Clip(options), MaxRows(failed.Rows)))

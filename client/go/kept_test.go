@@ -36,6 +36,6 @@ func TestShardedIsForWhatTheServerKeeps(t *testing.T) {
 	client := connected(t, (&fake{}).start(t))
 	_, err := client.Sort(background, Of(numbers(5)), Sharded())
 	failedAs(t, err, codes.InvalidArgument, "sharded", "name them with Keep")
-	_, err = client.Search(background, Of(numbers(5)), Of(numbers(5)), Keep("name"), Sharded())
+	_, err = client.Fetch(background, "big", Sharded())
 	failedAs(t, err, codes.InvalidArgument, "sharded", "not for this operator")
 }

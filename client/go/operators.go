@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/corank/corank/client/go/corankpb"
@@ -40,8 +41,11 @@ type operator[R any] struct {
 	build func(*call) (*task, *R, error)
 }
 
+// arguments are the options that it takes; the server divides the kept results of every operator.
+func (o operator[R]) arguments() []string { return append(slices.Clone(o.takes), "sharded") }
+
 func run[R any](ctx context.Context, c *Client, made operator[R], options []Option) (*R, error) {
-	call, err := c.options(options, made.takes...)
+	call, err := c.options(options, made.arguments()...)
 	if err != nil {
 		return nil, err
 	}
@@ -112,9 +116,9 @@ func length(array *Array) int64 {
 
 // The options of arguments of sorts; the first two are not for argsorts.
 var (
-	sortTakes    = []string{"values", "output", "limit", "algorithm", "order", "segment_offsets", "sharded"}
-	columnsTakes = []string{"values", "output", "limit", "sharded", "segment_offsets", "algorithm", "run_offsets"}
-	ranksTakes   = columnsTakes[5:]
+	sortTakes    = []string{"values", "output", "limit", "algorithm", "order", "segment_offsets"}
+	columnsTakes = []string{"values", "output", "limit", "segment_offsets", "algorithm", "run_offsets"}
+	ranksTakes   = columnsTakes[4:]
 )
 
 // What a sort returns without the option WithIndices.
@@ -273,7 +277,7 @@ func (t *task) addColumns(columns []Column, count, most, rows int64, wanted bool
 }
 
 func merging(keys []*Array) operator[MergeResult] {
-	return operator[MergeResult]{[]string{"order", "values", "algorithm", "assume_sorted", "sharded"},
+	return operator[MergeResult]{[]string{"order", "values", "algorithm", "assume_sorted"},
 		func(c *call) (*task, *MergeResult, error) {
 			chosen, err := algorithm(c.algorithm, "MERGE_ALGORITHM_", corankpb.MergeAlgorithm_value)
 			if err != nil {
@@ -386,7 +390,7 @@ func total(counts *Array) (sum, greatest int64, err error) {
 }
 
 func expanding(values, counts *Array) operator[Array] {
-	return operator[Array]{[]string{"sharded"}, func(*call) (*task, *Array, error) {
+	return operator[Array]{nil, func(*call) (*task, *Array, error) {
 		sum, _, err := total(counts)
 		if err != nil {
 			return nil, nil, err
@@ -404,7 +408,7 @@ func expanding(values, counts *Array) operator[Array] {
 }
 
 func gathering(source, offsets, counts *Array) operator[Array] {
-	return operator[Array]{[]string{"sharded"}, func(*call) (*task, *Array, error) {
+	return operator[Array]{nil, func(*call) (*task, *Array, error) {
 		sum, greatest, err := total(counts)
 		if err != nil {
 			return nil, nil, err
@@ -428,7 +432,7 @@ func gathering(source, offsets, counts *Array) operator[Array] {
 }
 
 func moving(source, sourceOffsets, destinationOffsets, counts, destination *Array) operator[Array] {
-	return operator[Array]{[]string{"allow_overlap", "sharded"}, func(c *call) (*task, *Array, error) {
+	return operator[Array]{[]string{"allow_overlap"}, func(c *call) (*task, *Array, error) {
 		request := &corankpb.MoveIntervalsRequest{AllowOverlap: c.allowOverlap}
 		made := newTask("MoveIntervals", "move_intervals", request, &corankpb.MoveIntervalsResponse{})
 		made.in("source", source)
@@ -445,7 +449,7 @@ func moving(source, sourceOffsets, destinationOffsets, counts, destination *Arra
 }
 
 func scattering(source, offsets, counts, destination *Array) operator[Array] {
-	return operator[Array]{[]string{"allow_overlap", "sharded"}, func(c *call) (*task, *Array, error) {
+	return operator[Array]{[]string{"allow_overlap"}, func(c *call) (*task, *Array, error) {
 		request := &corankpb.ScatterIntervalsRequest{AllowOverlap: c.allowOverlap}
 		made := newTask("ScatterIntervals", "scatter_intervals", request, &corankpb.ScatterIntervalsResponse{})
 		made.in("source", source)
@@ -461,7 +465,7 @@ func scattering(source, offsets, counts, destination *Array) operator[Array] {
 }
 
 func balancing(counts *Array) operator[LoadBalanceResult] {
-	return operator[LoadBalanceResult]{[]string{"sharded"}, func(*call) (*task, *LoadBalanceResult, error) {
+	return operator[LoadBalanceResult]{nil, func(*call) (*task, *LoadBalanceResult, error) {
 		sum, _, err := total(counts)
 		if err != nil {
 			return nil, nil, err

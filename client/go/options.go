@@ -169,7 +169,7 @@ func Keep(names ...string) Option { return func(c *call) { c.keep = names } }
 // Sharded has the server divide what it keeps among its GPUs: the array of Store, or the results that Keep names. Such
 // an array may be larger than the memory of one GPU. It can be fetched, listed and deleted. All GPUs work on Merge, on
 // sorts, and on Expand, Gather, Move and Scatter; other calls bring the parts to one GPU, which must
-// have room for them. Of Store, of these, and of LoadBalance.
+// have room for them. Of Store and of every operator.
 func Sharded() Option { return argument("sharded", func(c *call) { c.sharded = true }) }
 
 // Into writes the results into these arrays, one for each result, of the results' types and lengths. An array may be an

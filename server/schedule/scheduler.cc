@@ -133,9 +133,12 @@ absl::Status Scheduler::FindMemory(Task& task) const {
     need = *std::max_element(needs.begin(), needs.end());
     // Do not advise a stream to use a stream.
     const bool gathers = task.plan.shard_devices != 0 && task.plan.strategy == Strategy::kDevice;
-    const char* const advice = gathers ? " and fetch sharded arrays, because the operator brings them to one device"
-                               : task.plan.operation->waits_for_caller() ? ""
-                                                                         : ", or use a stream (Execute)";
+    const char* advice = task.plan.operation->waits_for_caller() ? "" : ", or use a stream (Execute)";
+    if (gathers) {
+      advice =
+          "; one device brings sharded arrays together: fetch them, or keep all results sharded if the operator is a "
+          "sort, a merge or one on intervals";
+    }
     return TooLargeField("request",
                          absl::StrCat("needs ", need, " bytes of device memory, but --device-budget-bytes is ", most,
                                       "; send less at a time", advice));

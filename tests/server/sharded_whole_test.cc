@@ -363,7 +363,7 @@ TEST_F(WholeTest, ThatNoDeviceHoldsIsRefusedWithAdvice) {
   ASSERT_TRUE(Store("haystack", Sorted(Keys(12'000'000))).ok());
   const grpc::Status status = Run(SearchOfItself()).status;
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
-  EXPECT_THAT(status.error_message(), HasSubstr("fetch sharded arrays")) << "what the caller can do";
+  EXPECT_THAT(status.error_message(), HasSubstr("fetch them")) << "what the caller can do";
   v1::SearchRequest small = SearchOfItself();
   *small.mutable_needles() = Int32s({5});
   *small.mutable_haystack() = Int32s({4, 6});

@@ -279,14 +279,11 @@ impl<'a, R> Request<'a, R> {
 
 impl Request<'_, Vec<KeptArray>> {
     /// Has the server divide the results that it keeps among its GPUs; see [`Store::sharded`](crate::Store::sharded).
-    /// Of sorts, merges and operators on intervals.
-    pub fn sharded(self) -> Self {
-        const METHODS: [&str; 7] =
-            ["Sort", "Merge", "ExpandIntervals", "MoveIntervals", "GatherIntervals", "ScatterIntervals", "LoadBalance"];
-        self.with("sharded", &METHODS, |task| {
+    pub fn sharded(mut self) -> Self {
+        if let Ok(task) = &mut self.task {
             task.outputs.iter_mut().filter_map(|output| output.kept.as_mut()).for_each(|place| place.sharded = true);
-            Ok(())
-        })
+        }
+        self
     }
 }
 

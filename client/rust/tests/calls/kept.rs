@@ -53,11 +53,3 @@ async fn takes_options_of_calls_that_move_kept_arrays() {
     let error = client.fetch::<Vec<i32>>("silent").deadline(limit).await.unwrap_err();
     assert_eq!(error.code, Code::DeadlineExceeded, "{error}");
 }
-
-#[tokio::test]
-async fn divides_only_the_results_of_sorts_and_merges() {
-    let server = serve(Mode::Echo).await;
-    let client = Client::connect(&server.address).unwrap();
-    let error = client.search(&[1i32], &[1i32]).keep(&["positions"]).sharded().await.unwrap_err();
-    assert_eq!(error.field, "sharded", "{error}");
-}
