@@ -39,9 +39,11 @@ def one_array(column: Any) -> Any:
     type_ = held_type(column.type)
     if not _is_bytes(type_):
         return combined(column.cast(type_) if type_ != column.type else column)
+    if len(column) <= PIECE_ROWS:
+        return _large(column)
     if needs_joining(column):
         return JoinedStrings(column).array()
-    if has_strings(column.type) or len(column) <= PIECE_ROWS:
+    if has_strings(column.type):
         return _large(column)
     pieces = list(of_pieces(lambda piece: _large(column[piece]), len(column)))  # of what a dictionary or a type holds
     return JoinedStrings(pa.chunked_array(pieces)).array()
