@@ -173,6 +173,16 @@ TEST_F(SearchColumns, FindsManyRows) {
              rows / 2);
 }
 
+// Around the rows whose first bytes a GPU writes down, and the rows for each needle.
+TEST_F(SearchColumns, FindsAboutAsManyRowsAsAreWrittenDown) {
+  const int64_t most = int64_t{1} << 19;
+  for (const auto &[haystack, needles] : {std::pair{most, most / 4}, {most + 1, most}, {most, most / 4 - 1}}) {
+    CheckSplit({Numbers(KeyType::kUint32, kAscending, Distribution::kSixteenDistinct, haystack + needles, 1),
+                Numbers(KeyType::kUint32, kDescending, Distribution::kUniform, haystack + needles, 2)},
+               haystack);
+  }
+}
+
 TEST_F(SearchColumns, NamesTheFirstRowThatIsOutOfOrder) {
   const TestColumn first = NumberColumn(KeyType::kInt64, kAscending, IndexArray({1, 1, 1, 1, 2, 2, 0, 0}, 8));
   TestColumn second = NumberColumn(KeyType::kInt64, kDescending, IndexArray({9, 8, 8, 3, 7, 6, 5, 6}, 8));

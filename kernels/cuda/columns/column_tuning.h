@@ -26,9 +26,9 @@ struct ColumnTuning {
   static constexpr int kRankItems = 8;
   static constexpr int kRankTile = kThreads * kRankItems;
 
-  /// A search writes down words (search_rows.cu) of a haystack with at most so many rows, and so many rows for each
-  /// needle. The word of a row costs a read and a write in order; a needle saves several scattered reads.
-  static constexpr int64_t kMostWords = int64_t{1} << 26;
+  /// A search writes down the words (search_rows.cu) of a haystack with at most so many rows, and so many rows for each
+  /// needle. Few enough rows that their words need not be planned for.
+  static constexpr int64_t kMostWords = int64_t{1} << 19;
   static constexpr int64_t kWordsForNeedle = 4;
 
   /// The copy of strings: output bytes for each thread and each block.

@@ -1,9 +1,9 @@
 // Search of many rows in a sorted table.
 //
-// Algorithm: a row's word is the first 8 bytes of its stream (row_order.h). If there are enough needles, the words of
-//            the haystack are written down first. A block keeps the words of evenly spaced rows in shared memory. Each
-//            thread finds the gap that these leave open for its needle, and finishes the binary search: by words, and
-//            where these are equal by whole rows. A check compares each row with the one in front of it.
+// Algorithm: a row's word is the first 8 bytes of its stream (row_order.h). The words of a small haystack are written
+//            down first. A block keeps the words of evenly spaced rows in shared memory. Each thread finds the gap that
+//            these leave open for its needle, and finishes the binary search: by words if they are written down, and by
+//            whole rows where these are equal or missing. A check compares each row with the one in front of it.
 // Work: O(needles * log(haystack)) comparisons, and one for each row of the haystack.
 // Memory: scattered reads of words and of the rows that are compared; one coalesced write of the positions. The check
 //         and the words read the haystack once each.
@@ -23,8 +23,6 @@ namespace corank::cuda {
 namespace {
 
 using Tuning = SearchTuning;
-
-constexpr int64_t kWordBytes = sizeof(uint64_t);
 
 bool WritesWords(const ColumnSearchArgs& args) {
   return args.haystack_count > Tuning::kPivots && args.haystack_count <= ColumnTuning::kMostWords &&
@@ -54,10 +52,12 @@ __global__ void __launch_bounds__(Tuning::kThreads)
     SearchRowsKernel(const __grid_constant__ RowOrder haystack, int64_t count, const uint64_t* words,
                      const __grid_constant__ RowOrder needles, int64_t needle_count, int most, Position* positions) {
   __shared__ uint64_t s_words[Tuning::kPivots];
-  const auto word_at = [&](int64_t row) { return words != nullptr ? words[row] : haystack.Word(row, 0); };
-  const bool is_word_whole = haystack.stream_bytes() <= kWordBytes;
+  const int64_t word_bytes = words != nullptr ? static_cast<int64_t>(sizeof(uint64_t)) : 0;
+  const bool words_decide = haystack.stream_bytes() <= word_bytes;
   const int pivots = static_cast<int>(min(count, int64_t{Tuning::kPivots}));
-  for (int i = threadIdx.x; i < pivots; i += Tuning::kThreads) s_words[i] = word_at(PivotIndex(i, pivots, count));
+  for (int i = threadIdx.x; i < pivots; i += Tuning::kThreads) {
+    s_words[i] = haystack.Word(PivotIndex(i, pivots, count), 0);
+  }
   __syncthreads();
 
   const auto before = [](uint64_t a, uint64_t b) { return a < b; };
@@ -75,9 +75,9 @@ __global__ void __launch_bounds__(Tuning::kThreads)
     int64_t high = not_greater == pivots ? count : PivotIndex(not_greater, pivots, count);
     while (low < high) {
       const int64_t middle = low + (high - low) / 2;
-      const uint64_t found = word_at(middle);
-      int order = (found > word) - (found < word);
-      if (order == 0 && !is_word_whole) order = haystack.Compare(middle, needles, i, kWordBytes);
+      int order = 0;
+      if (words != nullptr) order = (words[middle] > word) - (words[middle] < word);
+      if (order == 0 && !words_decide) order = haystack.Compare(middle, needles, i, word_bytes);
       if (order <= most) {
         low = middle + 1;
       } else {

@@ -11,7 +11,7 @@
 
 namespace corank::cuda {
 
-/// Grows with the number of needles, and ends at 512 MiB.
+/// At most 4 MiB and a few bytes. Grows with the number of needles.
 int64_t ColumnSearchWorkspaceBytes(const ColumnSearchArgs& args);
 
 /// Enqueues the search of all needles, which may be in any order. Workspace, report and errors: as for Search.
