@@ -167,10 +167,11 @@ export interface StoreArrayHeader {
    *
    * Every operator takes a sharded array in place of another. All GPUs work together on a Merge, on ExpandIntervals,
    * GatherIntervals, MoveIntervals, ScatterIntervals and LoadBalance, and on a Sort of keys, or by columns without
-   * segments, ranks and strings of variable length, wherever the other arrays lie. The results of a unary call must then be sharded, or go to the
-   * message or to shared memory. Otherwise one GPU copies the parts together, and INVALID_ARGUMENT means that it can
-   * never have room for them. A Merge takes at most 32 parts of arrays: on N GPUs 32 / N arrays, those in other places
-   * included. INVALID_ARGUMENT also if the sharded arrays of a call lie on different GPUs. Default: false.
+   * segments, ranks and strings of variable length, wherever the other arrays lie. The results of a unary call must
+   * then be sharded, or go to the message or to shared memory. Otherwise one GPU copies the parts together, and
+   * INVALID_ARGUMENT means that it can never have room for them. A Merge takes at most 32 parts of arrays: on N GPUs
+   * 32 / N arrays, those in other places included. INVALID_ARGUMENT also if the sharded arrays of a call lie on
+   * different GPUs. Default: false.
    */
   sharded: boolean;
 }
