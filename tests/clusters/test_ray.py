@@ -14,7 +14,9 @@ import pyarrow as pa
 import pytest
 import ray
 import ray.data
+from cluster_nodes import start_node
 from cluster_rows import (
+    NODE,
     STORE_BYTES,
     Order,
     blocks,
@@ -23,7 +25,7 @@ from cluster_rows import (
     same,
 )
 from corank import _partitioning, _ray_run
-from corank._ray_run import Run
+from corank._ray_run import RESOURCE, Run
 from corank._ray_servers import servers_of
 from corank.testing import LocalServer
 from ray.cluster_utils import Cluster
@@ -135,6 +137,20 @@ def test_servers_at_an_address_are_used(cluster: Cluster) -> None:
         address = server.address
     with pytest.raises(corank.Unavailable):
         corank.ray.sort(ray.data.from_arrow(tables), "number", servers=address, deadline=60)
+
+
+def test_tasks_that_call_a_server_run_where_the_resource_is(cluster: Cluster) -> None:
+    node = start_node(cluster, **NODE, resources={RESOURCE: 1})
+    try:
+        tables = blocks(5, 500)
+        times: list[list[corank.ray.StageTime]] = []
+        ordered = corank.ray.sort(ray.data.from_arrow(tables), "number", on_stats=times.append)
+        assert same(rows_of(ordered), expected(tables, {"number": False}))
+        assert {each.node for each in times[0] if each.stage != "sample"} == {node.node_id}
+    finally:
+        cluster.remove_node(node, allow_graceful=False)
+        while RESOURCE in ray.cluster_resources():  # later tests must not ask for it
+            time.sleep(0.1)
 
 
 def test_a_deadline_ends_the_sort(cluster: Cluster) -> None:
