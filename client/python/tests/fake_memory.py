@@ -80,6 +80,7 @@ class Places:
         self.leases: set[str] = set()
         self._lease_number = 0
         self.refuse_unregister = 0  # so many times regions are in use
+        self.refuses_cuda_ipc: grpc.StatusCode | None = None
 
     def range_of(self, place: Any, size: int, element: int) -> memoryview:
         """The bytes of a place in a region."""
@@ -179,6 +180,8 @@ class Places:
 
     def register_cuda_ipc(self, request: Any) -> Message:
         """The double of the driver puts the address, which is of this process, into the handle."""
+        if self.refuses_cuda_ipc is not None:
+            raise Failure(self.refuses_cuda_ipc, "no handle of this GPU")
         if request.device_uuid != DEVICE_UUID:
             raise Failure(grpc.StatusCode.FAILED_PRECONDITION, "another GPU")
         base = int.from_bytes(request.handle[:8], "little") + request.offset_bytes

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import grpc
 import numpy as np
 import pytest
 from fake_cuda import CupyArray, FakeDriver, cupy
@@ -66,6 +67,35 @@ def test_a_key_that_cannot_be_shared_comes_to_the_host(
     found = fake_client.sort_by(frame(k=[3, 1, 2]), "k", on_stats=stats.append)
     assert pydict(found) == {"k": [1, 2, 3]}
     assert [each.place for each in stats] == ["inline"]
+
+
+# The reasons not to take a handle: the argument, a server without CUDA IPC, a GPU that it does not use, a handle that
+# opens nothing there, a token that may not, and too many regions.
+REFUSALS = ["INVALID_ARGUMENT", "UNIMPLEMENTED", "FAILED_PRECONDITION", "NOT_FOUND", "PERMISSION_DENIED"]
+REFUSALS += ["RESOURCE_EXHAUSTED"]
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_a_key_that_the_server_does_not_open_comes_to_the_host(
+    driver: FakeDriver, fake: FakeServer, fake_client: corank.Client, code: str
+) -> None:
+    fake.places.refuses_cuda_ipc = grpc.StatusCode[code]
+    table = frame(k=[3, 1, 2])
+    stats: list[corank.Stats] = []
+    assert pydict(fake_client.sort_by(table, "k", on_stats=stats.append)) == {"k": [1, 2, 3]}
+    assert [each.place for each in stats] == ["inline"]
+    assert pydict(fake_client.top_k(table, 2, "k")) == {"k": [3, 2]}
+    assert fake_client.argsort_by(table, "k").tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("code", ["UNAVAILABLE", "DEADLINE_EXCEEDED", "UNAUTHENTICATED", "INTERNAL"])
+def test_a_sort_fails_where_another_way_would_fail_too(
+    driver: FakeDriver, fake: FakeServer, fake_client: corank.Client, code: str
+) -> None:
+    fake.places.refuses_cuda_ipc = grpc.StatusCode[code]
+    with pytest.raises(corank.CorankError) as caught:
+        fake_client.sort_by(frame(k=[3, 1, 2]), "k", retries=0)
+    assert caught.value.code == code
 
 
 def test_other_keys_are_those_of_cudf(driver: FakeDriver, any_client: corank.Client) -> None:

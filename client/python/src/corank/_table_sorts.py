@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from corank._address import is_this_host, may_be_several
 from corank._column_names import check_columns, listed
 from corank._elements import flag, whole
-from corank._errors import InvalidArgument, Unimplemented
+from corank._errors import CorankError, InvalidArgument
 from corank._frames import Library, Rows
 from corank._key_columns import NANS, Order, kind_of, one_array
 from corank._key_tables import key_table, of_one_schema
@@ -25,6 +25,11 @@ from corank._typed import ArrayOperators
 MANY_ROWS = 1 << 20
 """Sorts of fewer rows are not worth the question which engine the server has."""
 _PLACES = ("first", "last")
+_NOT_FROM_GPU = (
+    *("INVALID_ARGUMENT", "UNIMPLEMENTED", "FAILED_PRECONDITION", "NOT_FOUND", "PERMISSION_DENIED"),
+    "RESOURCE_EXHAUSTED",
+)
+"""How a sort fails if its memory cannot be shared, or the server does not take this handle: a copy may travel."""
 
 
 class _Calls:
@@ -154,8 +159,10 @@ def _order_on_gpu(client: ArrayOperators, asked: _Asked) -> Any:
         return None
     try:
         return client.argsort(keys, descending=order.descending[0], limit=limit, index_dtype=None)
-    except (InvalidArgument, Unimplemented):  # the memory cannot be shared, or the server takes none
-        return None
+    except CorankError as error:
+        if error.code in _NOT_FROM_GPU:
+            return None
+        raise
 
 
 def travels(rows: int, others: Sequence[bool], limit: int | None, beside_gpu: bool) -> bool:
