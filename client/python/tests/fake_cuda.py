@@ -137,6 +137,16 @@ class CupyArray(GpuArray):
 
     __module__ = "cupy.double"
 
+    def astype(self, dtype: DTypeLike, copy: bool = True) -> Any:
+        """Another one, on the GPU."""
+        found = CupyArray(self.memory, dtype)
+        found.host = self.host.astype(dtype, copy=copy)
+        return found
+
+    def get(self) -> NDArray[Any]:
+        """A copy on the host."""
+        return self.host.copy()
+
     def __getitem__(self, part: slice) -> CupyArray:
         """A view of a part, on the same allocation."""
         found = CupyArray(self.memory, self.host.dtype)

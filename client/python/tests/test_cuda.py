@@ -159,7 +159,8 @@ def test_narrow_indices_on_the_gpu_are_refused(
     with pytest.raises(TypeError, match="uint8 holds 255 at most"):
         fake_client.argsort(keys, index_dtype=np.uint8)
     assert fake.requests == []
-    np.testing.assert_array_equal(fake_client.argsort(keys, index_dtype=np.uint16), np.arange(300))
+    found: Any = fake_client.argsort(keys, index_dtype=np.uint16)
+    np.testing.assert_array_equal(found.get(), np.arange(300))
 
 
 def test_server_without_cuda_ipc_says_so(driver: FakeDriver) -> None:

@@ -122,9 +122,10 @@ def argsort_by(
     nan: Any,
     limit: int | None,
 ) -> tuple[Library, Any, Rows]:
-    """The rows in order, with the library of the table and the table that they are of."""
+    """The rows in order as an array on the host, with the library of the table and the table that they are of."""
     asked = _asked(table, keys, descending, nulls, nan, limit)
-    return asked.library, asked.table, _rows_in_order(client, asked)
+    rows: Any = _rows_in_order(client, asked)
+    return asked.library, asked.table, rows if isinstance(rows, np.ndarray) else rows.get()  # CuPy's, of cuDF
 
 
 class _Asked(NamedTuple):

@@ -117,7 +117,7 @@ class TableOperators:
             **options: see CallOptions. The deadline limits all calls together.
 
         Returns:
-            Row numbers from 0, whatever the index of pandas is.
+            Row numbers from 0, whatever the index of pandas is: an array of NumPy, also for frames of cuDF.
 
         Examples:
             >>> import pyarrow
