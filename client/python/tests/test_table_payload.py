@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
+from fake_server import FakeServer
 
 import corank
 
@@ -15,6 +17,7 @@ from table_cases import column  # noqa: E402
 
 from corank import _table_sorts as sorts  # noqa: E402
 
+COUNTING = pa.table({"k": pa.array([3, 1, 2]), "v": pa.array([1, 2, 3])})
 NUMBERS = [pa.int8(), pa.int64(), pa.uint32(), pa.uint64(), pa.float32(), pa.float64()]
 
 
@@ -68,10 +71,12 @@ def test_rows_that_travel_come_back_as_those_that_are_taken(
 
 
 def test_other_rows_are_taken(any_client: corank.Client, taken: list[Any]) -> None:
-    pandas = pytest.importorskip("pandas")
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     numbers = pa.array([3, 1, 2])
     floats = pa.array([1.0, float("nan"), 0.0])
     texts, holes = pa.array(["a", "b", "c"]), pa.array([1, None, 2])
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([1, 3], pa.int32()), pa.array([5, 4]))
+    wide = polars.Series([1, 2**70, 3], dtype=polars.Int128)
     for table, options in [
         (pa.table({"k": numbers, "v": texts}), {}),
         (pa.table({"k": numbers, "v": holes}), {}),
@@ -80,6 +85,10 @@ def test_other_rows_are_taken(any_client: corank.Client, taken: list[Any]) -> No
         (pa.table({"k": numbers, "v": numbers}), {"limit": 2}),
         (pa.table({"k": floats, "v": numbers}), {"nulls": "first"}),  # NaN comes first too
         (pa.table({"k": numbers, "v": numbers}).to_batches()[0], {}),
+        (pa.table({"k": numbers, "v": runs}), {}),
+        (pa.table({"k": runs, "v": numbers}), {}),
+        (polars.DataFrame({"k": [3, 1, 2], "v": wide}), {}),
+        (polars.DataFrame({"k": [3, 1, 2], "v": ["a", "b", "c"]}), {}),
         (pandas.DataFrame({"k": [3, 1, 2], "v": [1, 2, 3]}), {}),  # which keeps labels
     ]:
         taken.clear()
@@ -91,16 +100,14 @@ def test_other_rows_are_taken(any_client: corank.Client, taken: list[Any]) -> No
 
 def test_which_rows_travel() -> None:
     many = sorts.MANY_ROWS
-    for rows, others, limit, beside_gpu, wanted in [
-        (many, [True], None, True, True),
-        (many, [], None, True, True),
-        (many - 1, [True], None, True, False),
-        (many, [False], None, True, False),
-        (many, [True, True], None, True, False),
-        (many, [True], 5, True, False),
-        (many, [True], None, False, False),
+    for rows, others, limit, wanted in [
+        (many, 1, None, True),
+        (many, 0, None, True),
+        (many - 1, 1, None, False),
+        (many, 2, None, False),
+        (many, 1, 5, False),
     ]:
-        assert sorts.travels(rows, others, limit, beside_gpu) is wanted
+        assert sorts.travels(rows, others, limit) is wanted
 
 
 def test_servers_without_a_gpu_of_this_host_get_no_rows(any_client: corank.Client) -> None:
@@ -112,7 +119,7 @@ def test_servers_without_a_gpu_of_this_host_get_no_rows(any_client: corank.Clien
         address = "127.0.0.1:50051"
         places, engine = ("inline", "shared_memory"), "cuda"
 
-        def info(self) -> Any:
+        def info(self, **options: Any) -> Any:
             return self
 
     there: Any = There()
@@ -124,3 +131,34 @@ def test_servers_without_a_gpu_of_this_host_get_no_rows(any_client: corank.Clien
         there = There()
         setattr(there, name, value)
         assert not sorts._Calls(there, {}).are_beside_gpu
+
+
+def test_the_question_to_the_server_has_what_is_left_of_the_deadline(
+    fake: FakeServer, fake_client: corank.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sorts, "MANY_ROWS", 1)
+    fake.stuck["GetServerInfo"] = threading.Event()
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    with pytest.raises(corank.DeadlineExceeded):
+        fake_client.sort_by(COUNTING, "k", deadline=0.2, retries=0, traceparent=trace)
+    fake.stuck.pop("GetServerInfo", threading.Event()).set()
+    (method, left), (_, headers) = fake.left[0], fake.headers[0]
+    assert method == "GetServerInfo"
+    assert left is not None
+    assert left <= 0.2
+    assert headers["traceparent"].split("-")[1] == trace.split("-")[1]
+
+
+def test_only_tables_whose_rows_could_travel_ask_the_server(
+    fake: FakeServer, fake_client: corank.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    fake_client.sort_by(COUNTING, "k")  # the first call asks what the server takes
+    monkeypatch.setattr(sorts, "MANY_ROWS", 1)
+    asked = fake.asked
+    given: list[Any] = [COUNTING.to_batches()[0], pandas.DataFrame({"k": [2, 1]}), pa.table({"k": [2, None]})]
+    for table in given:
+        fake_client.sort_by(table, "k")
+    assert fake.asked == asked
+    fake_client.sort_by(COUNTING, "k")
+    assert fake.asked == asked + 1

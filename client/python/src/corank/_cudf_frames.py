@@ -50,8 +50,8 @@ class CudfFrames(ArrowTables):
         found: list[Any] | None = array.dictionary.to_pylist() if pa.types.is_dictionary(array.type) else None
         return found
 
-    def numbers(self, table: Any, name: Any) -> None:
-        """None: columns do not come to the host only to be moved."""
+    def has_numbers(self, table: Any, name: Any) -> bool:
+        return False  # columns do not come to the host only to be moved
 
     def on_gpu(self, table: Any, name: Any) -> Any:
         column = table[name]

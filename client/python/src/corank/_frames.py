@@ -27,6 +27,7 @@ from corank._row_hashes import are_equal, row_hashes
 Rows = NDArray[Any]
 """Row numbers, of any type of integers."""
 _ROWS_OF_ONE_THREAD = 1 << 17
+_PLAIN_OF_POLARS = {"Float32", "Float64", *(f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64))}
 
 
 class Wanted(NamedTuple):
@@ -84,9 +85,13 @@ class Library(ABC):
         """The values of a column in the order in which it sorts, if its type says them and `key` has their numbers."""
         return None
 
-    def numbers(self, table: Any, name: Any) -> NDArray[Any] | None:
-        """A column as an array that `of_numbers` makes the same column of; None: no plain numbers, or nulls."""
-        return None
+    def has_numbers(self, table: Any, name: Any) -> bool:
+        """Whether a column is plain numbers without nulls, by its type: `of_numbers` makes the same of `numbers`."""
+        return False
+
+    def numbers(self, table: Any, name: Any) -> NDArray[Any]:
+        """A column that `has_numbers` as NumPy's array."""
+        return numbers_of(one_array(self.values(table, name)))
 
     def of_numbers(self, table: Any, columns: Sequence[NDArray[Any]]) -> Any:
         """A table like this one, whose columns hold what `numbers` made of such a table."""
@@ -205,8 +210,10 @@ class ArrowTables(_ByColumn):
     def values(self, table: Any, name: Any) -> Any:
         return decoded_runs(table.column(name))
 
-    def numbers(self, table: Any, name: Any) -> NDArray[Any] | None:
-        return _plain_numbers(self.values(table, name)) if isinstance(table, pa.Table) else None
+    def has_numbers(self, table: Any, name: Any) -> bool:
+        column = table.column(name)
+        is_plain = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        return is_plain and isinstance(table, pa.Table) and not column.null_count
 
     def of_numbers(self, table: Any, columns: Sequence[NDArray[Any]]) -> Any:
         return pa.Table.from_arrays(list(map(pa.array, columns)), schema=table.schema)
@@ -284,8 +291,9 @@ class PolarsFrames(Library):
         is_physical = column.dtype == polars.Enum and not by_value
         return _arrow_of(name, column.to_physical() if is_physical else column)
 
-    def numbers(self, table: Any, name: Any) -> NDArray[Any] | None:
-        return _plain_numbers(self.values(table, name)) if table.schema[name].is_numeric() else None
+    def has_numbers(self, table: Any, name: Any) -> bool:
+        column = table.get_column(name)
+        return str(column.dtype) in _PLAIN_OF_POLARS and not column.null_count()
 
     def of_numbers(self, table: Any, columns: Sequence[NDArray[Any]]) -> Any:
         found = zip(table.columns, columns)
@@ -446,12 +454,6 @@ class PandasFrames(_ByColumn):
 
     def build(self, columns: Mapping[Any, Any]) -> Any:
         return self._pandas.DataFrame(dict(columns), copy=False)
-
-
-def _plain_numbers(array: Any) -> NDArray[Any] | None:
-    """An array of integers or floats without nulls as NumPy has it; None: of anything else."""
-    is_plain = pa.types.is_integer(array.type) or pa.types.is_floating(array.type)
-    return numbers_of(one_array(array)) if is_plain and not array.null_count else None
 
 
 def check_categories(library: Library, tables: Sequence[Any], names: Sequence[Any]) -> None:

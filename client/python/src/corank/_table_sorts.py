@@ -18,6 +18,7 @@ from corank._errors import CorankError, InvalidArgument
 from corank._frames import Library, Rows
 from corank._key_columns import NANS, Order, kind_of, one_array
 from corank._key_tables import key_table, of_one_schema
+from corank._options import InfoOptions
 from corank._table_libraries import library_of
 from corank._table_order import direct_key, merge_order, search_rows, sort_order
 from corank._typed import ArrayOperators
@@ -42,20 +43,26 @@ class _Calls:
         self._end = time.monotonic() + float(cast(float, deadline)) if is_number else None
 
     @property
+    def _now(self) -> dict[str, Any]:
+        """The options of a call that begins now, which has what is left of the deadline."""
+        if self._end is None:
+            return self._options
+        return {**self._options, "deadline": max(self._end - time.monotonic(), 1e-9)}  # 1 ns raises DeadlineExceeded
+
+    @property
     def are_beside_gpu(self) -> bool:
-        """Whether arrays go to a GPU of this host in shared memory."""
+        """Whether arrays go to a GPU of this host in shared memory. It may ask the server."""
         address = self._client.address
         if not is_this_host(address) or may_be_several(address):
             return False
         if self._options.get("place", "auto") not in ("auto", "shared_memory"):
             return False
-        info = self._client.info()
+        of_info = {name: given for name, given in self._now.items() if name in InfoOptions.__annotations__}
+        info = self._client.info(**of_info)
         return info.engine == "cuda" and "shared_memory" in info.places
 
     def __getattr__(self, name: str) -> Any:
-        if self._end is not None:  # a call with 1 ns raises DeadlineExceeded
-            self._options["deadline"] = max(self._end - time.monotonic(), 1e-9)
-        return functools.partial(getattr(self._client, name), **self._options)
+        return functools.partial(getattr(self._client, name), **self._now)
 
 
 def calls_of(client: ArrayOperators, options: Mapping[str, Any]) -> ArrayOperators:
@@ -166,40 +173,37 @@ def _order_on_gpu(client: ArrayOperators, asked: _Asked) -> Any:
         raise
 
 
-def travels(rows: int, others: Sequence[bool], limit: int | None, beside_gpu: bool) -> bool:
-    """Whether whole rows travel to a sort by one number and come back in order, rather than be taken here by number.
+def travels(rows: int, others: int, limit: int | None) -> bool:
+    """Whether whole rows may travel to a sort by one number and come back in order, rather than be taken here.
 
     Sort moves one array of values beside the keys. A GPU does so in about the time of the copies, while rows that are
     taken wait for memory, here as in the CPU engine.
 
     Args:
         rows: the number of rows.
-        others: for each column of the result but the key, whether it is an array of numbers without nulls.
+        others: the number of columns of the result but the key.
         limit: how many rows are wanted; None: all.
-        beside_gpu: whether arrays go to a GPU of this host in shared memory.
     """
-    return beside_gpu and limit is None and rows >= MANY_ROWS and len(others) <= 1 and all(others)
+    return limit is None and rows >= MANY_ROWS and others <= 1
 
 
 def _sorted_whole(client: ArrayOperators, asked: _Asked, chosen: Any) -> Any:
     """The chosen columns in order by one Sort of all of them; None: the rows have to be taken."""
     library, table, names, order, limit = asked
-    columns, rows = library.columns(chosen), library.count(table)
+    columns = library.columns(chosen)
     others = [name for name in columns if name != names[0]]
-    if (
-        len(names) > 1
-        or not travels(rows, [True] * len(others), limit, True)
-        or not cast(_Calls, client).are_beside_gpu
-    ):
+    if len(names) > 1 or not travels(library.count(table), len(others), limit):
         return None
-    payload = [library.numbers(chosen, name) for name in others]
-    if not travels(rows, [each is not None for each in payload], limit, True):
+    if not library.has_numbers(table, names[0]) or not all(library.has_numbers(chosen, name) for name in others):
+        return None
+    if not cast(_Calls, client).are_beside_gpu:
         return None
     keys = direct_key(key_table(library, table, names), order)
-    if keys is None or library.numbers(table, names[0]) is None:
+    if keys is None:
         return None
-    found: Any = client.sort(keys, values=payload[0] if payload else None, descending=order.descending[0])
-    made = dict(zip([names[0], *others], found)) if payload else {names[0]: found}
+    payload = library.numbers(chosen, others[0]) if others else None
+    found: Any = client.sort(keys, values=payload, descending=order.descending[0])
+    made = dict(zip([names[0], *others], found)) if others else {names[0]: found}
     return library.of_numbers(chosen, [made[name] for name in columns])
 
 
