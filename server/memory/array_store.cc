@@ -62,6 +62,15 @@ KeptArray::Span KeptArray::From(int64_t first) const {
   return {part.device, part.memory == nullptr ? nullptr : part.data() + before, PartBegin(count, all, i + 1) - first};
 }
 
+bool KeptRoom::Holds(int64_t count, int32_t element_bytes) const {
+  const auto all = static_cast<int64_t>(parts.size());
+  for (int64_t i = 0; i < all; ++i) {
+    const Budget::Reservation& room = parts[static_cast<size_t>(i)].of_store;
+    if (room.bytes() < PartCount(count, all, i) * element_bytes) return false;
+  }
+  return all > 0;
+}
+
 ArrayStore::ArrayStore(const Options& options, const DeviceSet* devices, const Clock* clock)
     : options_(options),
       devices_(devices),

@@ -66,6 +66,8 @@ struct KeptRoom {
   /// Of an array that is not sharded.
   int device() const { return parts.empty() ? 0 : parts.front().device; }
   int64_t bytes() const { return parts.empty() ? 0 : parts.front().of_store.bytes(); }
+  /// Whether each part of an array of `count` elements has room.
+  bool Holds(int64_t count, int32_t element_bytes) const;
 };
 
 /// Thread-safe. Names belong to an owner; other owners get NOT_FOUND for them. Each array is charged at least

@@ -152,7 +152,8 @@ class RequestPlaces::ShardedTarget final : public StoredTarget {
   KeptRoom& room() { return room_; }
   void SetDevices(uint64_t devices) { devices_ = devices; }
   absl::Status Reserve() {
-    if (!room_.parts.empty()) return absl::OkStatus();
+    if (room_.Holds(count_, element_bytes_)) return absl::OkStatus();
+    room_ = {};
     CORANK_ASSIGN_OR_RETURN(room_, store_->ReserveSharded(owner_, devices_, count_, element_bytes_, field_));
     return absl::OkStatus();
   }
@@ -171,7 +172,7 @@ class RequestPlaces::ShardedTarget final : public StoredTarget {
   }
   absl::Status Prepare() override {
     if (array_ != nullptr) return absl::OkStatus();
-    CORANK_RETURN_IF_ERROR(Reserve());  // this late only if the size was unknown before
+    CORANK_RETURN_IF_ERROR(Reserve());  // reserves this late only if the size was unknown before
     CORANK_ASSIGN_OR_RETURN(array_, store_->Make(room_, count_, element_bytes_));
     return absl::OkStatus();
   }

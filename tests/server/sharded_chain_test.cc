@@ -263,6 +263,34 @@ TEST_P(ChainOn, NamesTheStepAndTheFieldOfAnErrorAndKeepsNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, ChainOn, ::testing::Values(1, 2, 3));
 
+TEST_F(ChainTest, ReservesRoomOnceStreamsHaveToldTheSizesOfResults) {
+  Start(3, 0, int64_t{64} << 10);
+  const Ints keys = Keys(30'000);
+  const auto sort = [&](const Ints& streamed) {
+    v1::Plan plan;
+    AddSort(plan, Streamed(v1::ELEMENT_TYPE_INT32, -1, 0), KeptAs("sorted", /*sharded=*/true));
+    return Run(plan, {{0, 4, BytesOf(streamed), 0, /*ends_with_empty_chunk=*/true}}).status;
+  };
+  EXPECT_TRUE(sort(keys).ok());
+  EXPECT_EQ(arrays().used_bytes(), 120'000);
+  const grpc::Status refused = sort(Keys(50'000));  // more than 64 KiB of each device
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << refused.error_message();
+  EXPECT_EQ(BadField(refused), "plan.operations[0].keys_destination.stored");
+  EXPECT_TRUE(Fetched("sorted") == Sorted(keys)) << "the earlier one is still there";
+  ExpectFreed(120'000);
+  EXPECT_TRUE(memory_->Delete("sorted").ok());
+  v1::Plan plan;
+  v1::ExpandIntervalsRequest* const expand = plan.add_operations()->mutable_expand_intervals();
+  *expand->mutable_values() = Int32s({7, 8});
+  *expand->mutable_counts() = Streamed(v1::ELEMENT_TYPE_INT64, 2, 0);
+  *expand->mutable_destination() = KeptAs("expanded", /*sharded=*/true);
+  Get(plan, {{0, 8, BytesOf({20'000, 10'000})}});
+  EXPECT_EQ(arrays().used_bytes(), 120'000);
+  const grpc::Status too_many = Run(plan, {{0, 8, BytesOf({20'000, 30'000})}}).status;
+  EXPECT_EQ(too_many.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << too_many.error_message();
+  EXPECT_EQ(BadField(too_many), "plan.operations[0].destination.stored");
+}
+
 // Of two steps that share their work: a merge of the sorted keys with themselves, into a stream.
 v1::Plan TwoSteps() {
   v1::Plan plan;
