@@ -205,10 +205,10 @@ absl::StatusOr<std::unique_ptr<Operation>> ExecutePlan::Make(int operation, Exec
   absl::StatusOr<std::unique_ptr<Operation>> made = WithRequest(
       message().operations(operation), [&](const auto& request) { return Validate(request, limits_, places); });
   if (!made.ok() || !places.is_shared()) return made;
+  const bool is_shared = (*made)->sharing().arrays > 0;
+  if (!is_shared) places.MakeWhole();  // only what the caller wants sharded still is, and CheckShards judges that
   CORANK_RETURN_IF_ERROR((*made)->CheckShards(DeviceSet::Count(shard_devices_)));
-  if ((*made)->sharing().arrays > 0) return (*made)->Sharded(shard_devices_);
-  places.MakeWhole();
-  return made;
+  return is_shared ? (*made)->Sharded(shard_devices_) : std::move(made);
 }
 
 absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {

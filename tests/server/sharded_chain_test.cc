@@ -291,6 +291,32 @@ TEST_F(ChainTest, ReservesRoomOnceStreamsHaveToldTheSizesOfResults) {
   EXPECT_EQ(BadField(too_many), "plan.operations[0].destination.stored");
 }
 
+TEST_F(ChainTest, SortsStringsIntoAnyPlaceThatIsNotSharded) {
+  Start(2, 0, kPlenty);
+  const std::string strings = "pearappleplumfig", sorted = "applefigpearplum";
+  ASSERT_TRUE(Store("strings", MakeArray(v1::ELEMENT_TYPE_UINT8, strings.data(), strings.size())).ok());
+  ASSERT_TRUE(Store("offsets", Int64s({0, 4, 9, 13, 16})).ok());
+  const auto sort_to = [](const v1::Destination& destination) {
+    v1::Plan plan;
+    v1::KeyColumn& column = *plan.add_operations()->mutable_sort()->add_key_columns();
+    *column.mutable_data() = Kept("strings", v1::ELEMENT_TYPE_UINT8);
+    *column.mutable_offsets() = Kept("offsets", v1::ELEMENT_TYPE_INT64);
+    *column.mutable_data_destination() = destination;
+    return plan;
+  };
+  EXPECT_EQ(Get(sort_to(ToStream(1))).Output(1, 1), sorted);
+  Get(sort_to(KeptAs("whole")));
+  const std::vector<uint8_t> whole = Fetched<uint8_t>("whole");
+  EXPECT_EQ(std::string(whole.begin(), whole.end()), sorted);
+  v1::Plan chain = sort_to(ToTemporary("t"));
+  AddGather(chain, Temporary("t", v1::ELEMENT_TYPE_UINT8), {0}, {16}, ToStream(1));
+  EXPECT_EQ(Get(chain).Output(1, 1), sorted);
+  for (const v1::Destination& sharded : {KeptAs("sharded", true), ToTemporary("sharded", true)}) {
+    EXPECT_EQ(BadField(Run(sort_to(sharded)).status),
+              "plan.operations[0].key_columns[0].data_destination.stored.sharded");
+  }
+}
+
 // Of two steps that share their work: a merge of the sorted keys with themselves, into a stream.
 v1::Plan TwoSteps() {
   v1::Plan plan;
