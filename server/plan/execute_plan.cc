@@ -4,7 +4,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
@@ -22,8 +21,15 @@ using google::protobuf::Message;
 // Asks the parser what it does with each array of a request whose arrays have not arrived.
 class ArrayUses final : public Places {
  public:
+  /// Adds the places of stored counts and offsets to `stored_controls`.
+  explicit ArrayUses(absl::flat_hash_set<const v1::StoredPlace*>* stored_controls)
+      : stored_controls_(stored_controls) {}
+
   absl::Status Find(const v1::Array& array, Field, ArrayUse use, Operand* operand) override {
-    if (use == ArrayUse::kInt64) controls_.insert(&array);
+    if (use == ArrayUse::kInt64) {
+      controls_.insert(&array);
+      if (array.has_stored()) stored_controls_->insert(&array.stored());
+    }
     operand->count = std::max<int64_t>(0, array.count());
     operand->has_count = array.has_count();
     operand->is_pending = true;
@@ -38,6 +44,7 @@ class ArrayUses final : public Places {
 
  private:
   absl::flat_hash_set<const v1::Array*> controls_;
+  absl::flat_hash_set<const v1::StoredPlace*>* const stored_controls_;
 };
 
 // Bytes that a request may have, and the flag that says so.
@@ -95,7 +102,7 @@ absl::Status ExecutePlan::Check(const StreamOptions& streams) {
       const absl::StatusOr<TaskPriority> priority = ValidateOptions(request.options());
       CORANK_RETURN_IF_ERROR(Named(i, priority.status()));
       if (i == 0) priority_ = *priority;
-      ArrayUses uses;
+      ArrayUses uses(&stored_controls_);
       CORANK_RETURN_IF_ERROR(Named(i, Validate(request, limits_, uses).status()));
       const auto is_control = [&uses](const v1::Array& array) { return uses.IsControl(array); };
       return FindStreams(request, PathOf(i), is_control, outputs);
@@ -104,7 +111,8 @@ absl::Status ExecutePlan::Check(const StreamOptions& streams) {
   }
   has_outputs_ = !outputs.empty();
   rooms_.resize(static_cast<size_t>(size()));
-  shard_devices_ = FindShardDevices(message(), places_, caller_->tenant);
+  shard_devices_ = FindShardDevices(message(), places_, caller_->tenant,
+                                    [this](const v1::StoredPlace& place) { return IsStoredControl(place); });
   if (shard_devices_ == 0) {
     spill_ = FindSpill(
         message(), streams, [this](const v1::Array& array) { return CountOf(array); }, inputs_);
@@ -193,6 +201,7 @@ PlanShards ExecutePlan::ShardsOf(int operation) const {
   if (shard_devices_ == 0) return {};
   const auto is_sharded = [this](const v1::StoredPlace& place, bool is_result) {
     if (is_result) return place.sharded();
+    if (IsStoredControl(place)) return false;
     if (const Operand* const made = arrays_.Find(place)) return IsSharded(*made);
     if (place.temporary()) return false;
     const auto kept = places_.arrays->Find(caller_->tenant, place.name(), "name");

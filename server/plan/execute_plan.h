@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -99,6 +100,8 @@ class ExecutePlan final : public StreamedRequest {
   absl::Status CheckOperation(int operation, bool reserve);
   // Whether an array or a result of the operation is sharded. Earlier operations have been executed, or will be.
   PlanShards ShardsOf(int operation) const;
+  // Whether the place is that of counts or offsets, of which the host makes a copy wherever they lie.
+  bool IsStoredControl(const v1::StoredPlace& place) const { return stored_controls_.contains(&place); }
   // The operation on these places. If arrays or results are sharded, their devices share it if they can.
   absl::StatusOr<std::unique_ptr<Operation>> Make(int operation, ExecutePlaces& places) const;
   // The number of elements of an array of the plan; nullopt if only its stream or an earlier operation tells it.
@@ -121,6 +124,7 @@ class ExecutePlan final : public StreamedRequest {
   CallId id_;
   std::string peer_;
   std::vector<StreamInput> inputs_;
+  absl::flat_hash_set<const v1::StoredPlace*> stored_controls_;  // parts of the message
   Strategy strategy_ = Strategy::kCollected;
   std::unique_ptr<const ExternalWork> external_;
   std::optional<Spill> spill_;

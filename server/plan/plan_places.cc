@@ -45,10 +45,11 @@ bool ReadsStored(const Message& message) {
   return AnyStored(message, [](const v1::StoredPlace&, bool is_result) { return !is_result; });
 }
 
-uint64_t FindShardDevices(const v1::Plan& plan, const SharedPlaces& places, const std::string& tenant) {
+uint64_t FindShardDevices(const v1::Plan& plan, const SharedPlaces& places, const std::string& tenant,
+                          absl::FunctionRef<bool(const v1::StoredPlace& place)> is_control) {
   uint64_t devices = 0;
   const auto has_parts = [&](const v1::StoredPlace& place, bool is_result) {
-    if (is_result || place.temporary()) return false;
+    if (is_result || place.temporary() || is_control(place)) return false;
     const absl::StatusOr<std::shared_ptr<const KeptArray>> kept = places.arrays->Find(tenant, place.name(), "");
     if (kept.ok() && (*kept)->is_sharded) devices = (*kept)->devices();
     return devices != 0;

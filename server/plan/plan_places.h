@@ -27,8 +27,9 @@ bool AnyStored(const google::protobuf::Message& message,
 bool ReadsStored(const google::protobuf::Message& message);
 
 /// The devices of the sharded arrays and results of a plan, as a mask; 0: none is sharded. If arrays differ in this,
-/// those of one of them.
-uint64_t FindShardDevices(const v1::Plan& plan, const SharedPlaces& places, const std::string& tenant);
+/// those of one of them. Ignores arrays that are controls, because the host reads these.
+uint64_t FindShardDevices(const v1::Plan& plan, const SharedPlaces& places, const std::string& tenant,
+                          absl::FunctionRef<bool(const v1::StoredPlace& place)> is_control);
 
 /// Adds to `held` every region and kept array that an array or destination of the message names, so that they count as
 /// in use even for an operation that runs later. Ignores those that do not exist: an earlier operation may make them,

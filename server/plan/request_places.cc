@@ -25,11 +25,6 @@ absl::Status NoTemporary(const std::string& stored) {
                     "temporary arrays work only in plans of CorankService.Execute");
 }
 
-absl::Status NotSharded(const std::string& path) {
-  return FieldError(v1::ERROR_REASON_PLACE_NOT_SUPPORTED, path,
-                    "the array was replaced by a sharded one while the request waited; send the request again");
-}
-
 // A result for the response, in pinned memory that lasts until it is sent.
 class ResponseTarget final : public ResultTarget {
  public:
@@ -352,7 +347,10 @@ absl::Status RequestPlaces::FindKept(const v1::Array& array, Field field, ArrayU
 absl::Status RequestPlaces::FindSharded(std::shared_ptr<const KeptArray> kept, Field field, ArrayUse use,
                                         Operand* operand) {
   const std::string path = field.Sub("stored");
-  if (!takes_sharded_) return NotSharded(path);
+  if (!takes_sharded_ && use != ArrayUse::kInt64) {
+    return FieldError(v1::ERROR_REASON_PLACE_NOT_SUPPORTED, path,
+                      "the array was replaced by a sharded one while the request waited; send the request again");
+  }
   for (const KeptPart& part : kept->parts) operand->shards.push_back(part.data());
   operand->shard_devices = kept->devices();
   operand->on_device = true;
@@ -403,7 +401,7 @@ absl::StatusOr<std::shared_ptr<ResultTarget>> RequestPlaces::KeepResult(const v1
   all_inline_ = false;
   placed_bytes_ += bytes;
   if (place.sharded()) {
-    if (!takes_sharded_) return NotSharded(path + ".sharded");
+    if (!takes_sharded_) return absl::InternalError("a sharded result was not found when the plan was read");
     sharded_.push_back(std::make_shared<ShardedTarget>(shared_.arrays, owner(), place.name(), path,
                                                        bytes / element_bytes, element_bytes));
     sharded_.back()->SetDevices(shard_devices_);

@@ -317,6 +317,19 @@ TEST_F(ChainTest, SortsStringsIntoAnyPlaceThatIsNotSharded) {
   }
 }
 
+TEST_F(ChainTest, TakesCountsAndOffsetsWhereverTheyLie) {
+  Start(3, 0, kPlenty);
+  const Ints keys = Keys(4001);
+  ASSERT_TRUE(Store("keys", keys, /*sharded=*/false).ok());
+  ASSERT_TRUE(Store("offsets", Int64s({5, 1000}), /*sharded=*/true).ok());
+  v1::Plan plan;
+  v1::GatherIntervalsRequest* const gather = AddGather(plan, Kept("keys"), {}, {1, 2}, ToStream(0));
+  *gather->mutable_source_offsets() = Kept("offsets", v1::ELEMENT_TYPE_INT64);
+  const Answer answer = Get(plan);
+  EXPECT_EQ(answer.results[0].gather_intervals().stats().devices(), 1) << "the host reads them, so nothing is sharded";
+  EXPECT_TRUE(Output(answer, 0) == (Ints{keys[5], keys[1000], keys[1001]}));
+}
+
 // Of two steps that share their work: a merge of the sorted keys with themselves, into a stream.
 v1::Plan TwoSteps() {
   v1::Plan plan;
