@@ -62,7 +62,7 @@ class ExecutePlan final : public StreamedRequest {
   /// Devices on which the plan should run, as a mask.
   uint64_t devices() const { return devices_; }
   /// The devices of its sharded arrays and results, as a mask, which all work on it; 0: it has none.
-  uint64_t shard_devices() const { return shard_devices_; }
+  uint64_t shard_devices() const override { return shard_devices_; }
   const DeviceSet& all_devices() const { return *places_.devices; }
 
   /// Upper bound of the streamed output in bytes; -1: unknown.

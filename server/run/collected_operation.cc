@@ -257,7 +257,7 @@ absl::Status CollectedOperation::ExecuteOne(int index, std::vector<Operand>& inp
   }
   RowsInTurn* const rows = prepared.operation->rows_in_turn();  // adapts to the available memory
   int64_t need = rows == nullptr ? prepared.operation->device_bytes(lane.engine()) : 0;
-  if (prepared.part_bytes > 0) need += prepared.part_bytes + spec_.memory->most_device_bytes();
+  if (spec_.request->shard_devices() != 0) need += prepared.part_bytes + spec_.memory->most_device_bytes();
   if (const int64_t promised = device_bytes(lane.engine()); need > promised) {
     return TooLargeField("plan.operations",
                          absl::StrCat("operation ", index, " needs ", need, " bytes of device memory, but ", promised,

@@ -48,6 +48,8 @@ class StreamedRequest {
   /// Upper bound of the device memory of each operation: inputs, results and workspace. A lower bound if some sizes are
   /// unknown.
   virtual int64_t device_bytes() const = 0;
+  /// The devices of its sharded arrays and results, as a mask, which all work on it; 0: it has none.
+  virtual uint64_t shard_devices() const { return 0; }
   /// Set if the first operation, the only one, can work piece by piece on arrays in host memory. It does if they are
   /// spilled, or if it turns out that it does not fit on the device as a whole.
   virtual const ExternalWork* external() const { return nullptr; }

@@ -330,6 +330,30 @@ TEST_F(ChainTest, TakesCountsAndOffsetsWhereverTheyLie) {
   EXPECT_TRUE(Output(answer, 0) == (Ints{keys[5], keys[1000], keys[1001]}));
 }
 
+v1::SearchRequest* AddSearch(v1::Plan& plan, const v1::Array& haystack, const Ints& needles) {
+  v1::SearchRequest* const search = plan.add_operations()->mutable_search();
+  *search->mutable_haystack() = haystack;
+  *search->mutable_needles() = Int32s(needles);
+  return search;
+}
+
+TEST_F(ChainTest, CountsTemporariesInPartsBesideAnOperatorOfOneDevice) {
+  work_bytes_ = job_bytes_ = int64_t{5} << 20;
+  Start(3, 0, int64_t{2} << 20);
+  ASSERT_TRUE(Store("keys", Keys(1'100'000)).ok());  // 4.4 MB
+  const auto search_for = [&](size_t needles) {
+    v1::Plan plan;
+    AddSort(plan, Kept("keys"), ToTemporary("sorted"));
+    AddSearch(plan, Temporary("sorted"), Ints(needles));
+    return Run(plan).status;
+  };
+  EXPECT_TRUE(search_for(100'000).ok());
+  // The sort reserved 7.3 MB. The search takes 6 MB, and the temporary array has 1.5 MB of each device.
+  const grpc::Status refused = search_for(200'000);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(), HasSubstr("operation 1 needs"));
+}
+
 // Of two steps that share their work: a merge of the sorted keys with themselves, into a stream.
 v1::Plan TwoSteps() {
   v1::Plan plan;
@@ -348,9 +372,7 @@ TEST_F(ChainTest, HoldsWhatNoDeviceHoldsAlone) {
   AddSort(plan, Kept("keys"), ToTemporary("sorted"));
   AddGather(plan, Temporary("sorted"), {0}, {1'350'000}, ToStream(0));
   EXPECT_TRUE(Output(Get(plan), 0) == Sorted(keys));
-  v1::SearchRequest* const search = plan.add_operations()->mutable_search();
-  *search->mutable_haystack() = Temporary("sorted");
-  *search->mutable_needles() = Temporary("sorted");
+  *AddSearch(plan, Temporary("sorted"), {})->mutable_needles() = Temporary("sorted");
   const grpc::Status status = Run(plan).status;
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
   EXPECT_THAT(status.error_message(), HasSubstr("operation 2 needs"));
