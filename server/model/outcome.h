@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "corank/v1/array.pb.h"
 #include "corank/v1/operators.pb.h"
 #include "server/base/clock.h"
+#include "server/model/operator.h"
 #include "server/model/result_target.h"
 
 namespace corank {
@@ -75,8 +77,15 @@ struct Outcome {
   v1::SortAlgorithm sort_algorithm = v1::SORT_ALGORITHM_UNSPECIFIED;     // of a Sort
   v1::MergeAlgorithm merge_algorithm = v1::MERGE_ALGORITHM_UNSPECIFIED;  // of a Merge
   v1::RequestStats stats;
+  std::vector<Operator> shared;     // those of the request's operators that several devices shared
   std::optional<Instant> started;   // when a lane took the request; unset: none did
   std::optional<Instant> finished;  // when the lane had finished it
+
+  /// So many devices have done the work of an operator.
+  void SetDevices(Operator op, int devices) {
+    stats.set_devices(devices);
+    if (devices > 1) shared.push_back(op);
+  }
 };
 
 }  // namespace corank

@@ -57,6 +57,7 @@ absl::Status CollectedOperation::ExecuteAll(Lane& lane, Outcome& outcome) {
     Outcome& one = earlier.emplace_back();
     one.stats = outcome.stats;  // what the lane recorded for the request
     CORANK_RETURN_IF_ERROR(ExecuteOne(i, inputs, lane, one));
+    outcome.shared.insert(outcome.shared.end(), one.shared.begin(), one.shared.end());
   }
   CORANK_RETURN_IF_ERROR(ExecuteOne(last, inputs, lane, outcome));
   outcome.stats.set_out_of_core(spec_.request->spilled_bytes() > 0 || AnySpilled(inputs));

@@ -292,13 +292,11 @@ void LanePool::Begin(Task& task, int batch_size, Outcome& outcome) {
   outcome.stats.set_queue_ns(Nanoseconds(task.request.arrival, *outcome.started));
   outcome.stats.set_batch_size(batch_size);
   outcome.stats.set_devices(1);
-  const uint64_t shards = task.plan.shard_devices;
-  const bool is_shared = task.plan.strategy != Strategy::kDevice && (shards & (shards - 1)) != 0;
-  if (is_shared) metrics_->CountShardedRequest(task.plan.operation->op());
 }
 
 void LanePool::End(Task& task, const absl::Status& status, Outcome& outcome, Stage next) {
   if (status.ok() && task.batch != nullptr) task.batch->CountServed();
+  for (const Operator op : outcome.shared) metrics_->CountShardedRequest(op);
   if (absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) {
     metrics_->CountCancelled(next);
     if (task.batch != nullptr && task.request.IsLate(clock_->Now())) task.batch->NoteLate();
@@ -341,6 +339,7 @@ absl::Status LanePool::RetryOnce(LaneStreams& lane, Task& task, Outcome& outcome
     AwaitSteadily(&mutex_, absl::Condition(&others_ended), kMemoryPatience);
   }
   outcome.results.clear();
+  outcome.shared.clear();
   return Work(lane, task, outcome);
 }
 

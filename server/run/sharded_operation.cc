@@ -113,9 +113,12 @@ absl::Status ShardedOperation::Execute(Lane& lane, Outcome& outcome) {
   absl::Status status = Begin(lane, rows, begun, results);
   if (status.ok()) status = Enqueue(lane, std::move(results));
   CORANK_RETURN_IF_ERROR(FinishAll(begun, status, &outcome.stats));
+  outcome.SetDevices(op(), shards());
   CORANK_ASSIGN_OR_RETURN(const bool is_done, Conclude(outcome));
-  if (!is_done) return whole_->Execute(lane, outcome);
-  outcome.stats.set_devices(shards());
+  if (!is_done) {
+    outcome.stats.set_devices(1);
+    return whole_->Execute(lane, outcome);
+  }
   for (const RowResult& row : rows) outcome.results.push_back(row.Collect());
   return absl::OkStatus();
 }

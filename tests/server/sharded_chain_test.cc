@@ -337,6 +337,19 @@ v1::SearchRequest* AddSearch(v1::Plan& plan, const v1::Array& haystack, const In
   return search;
 }
 
+TEST_F(ChainTest, CountsTheOperatorsThatDevicesShared) {
+  Start(3, 0, kPlenty);
+  ASSERT_TRUE(Store("keys", Keys(4001)).ok());
+  v1::Plan plan;
+  AddSort(plan, Int32s({2, 1}), {});  // one device does this, and the search
+  AddSort(plan, Kept("keys"), ToTemporary("sorted"));
+  AddMerge(plan, {Temporary("sorted"), Temporary("sorted")}, ToTemporary("merged"));
+  AddSearch(plan, Temporary("merged"), {1});
+  Get(plan);
+  EXPECT_EQ(Shared("sort"), 1);
+  EXPECT_EQ(Shared("merge"), 1);
+}
+
 TEST_F(ChainTest, CountsTemporariesInPartsBesideAnOperatorOfOneDevice) {
   work_bytes_ = job_bytes_ = int64_t{5} << 20;
   Start(3, 0, int64_t{2} << 20);

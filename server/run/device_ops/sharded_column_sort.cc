@@ -67,7 +67,7 @@ int64_t ShardedColumnSortOperation::host_bytes() const {
 
 absl::Status ShardedColumnSortOperation::Execute(Lane& lane, Outcome& outcome) {
   CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> results, RowResult::Make(whole_.results()));
-  outcome.stats.set_devices(static_cast<int32_t>(devices_.size()));
+  outcome.SetDevices(op(), static_cast<int>(devices_.size()));
   outcome.sort_algorithm = ToWire(SortAlgorithm::kCopy);
   if (has_rows()) CORANK_RETURN_IF_ERROR(Sort(lane, results, outcome));
   for (const RowResult& result : results) outcome.results.push_back(result.Collect());

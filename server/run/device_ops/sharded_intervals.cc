@@ -177,7 +177,7 @@ absl::Status ShardedIntervals::Execute(Lane& lane, Outcome& outcome) {
     stats.push_back(&part.stats());
   }
   AddLongest(stats, &outcome.stats);
-  outcome.stats.set_devices(static_cast<int32_t>(devices));
+  outcome.SetDevices(op(), static_cast<int>(devices));
   for (const RowResult& result : results) outcome.results.push_back(result.Collect());
   return absl::OkStatus();
 }

@@ -173,7 +173,7 @@ absl::Status ShardedMove::Execute(Lane& lane, Outcome& outcome) {
   }
   for (const std::unique_ptr<Part>& part : parts) CORANK_RETURN_IF_ERROR(part->turns.FinishAll());
   AddLongest(stats, &outcome.stats);
-  outcome.stats.set_devices(static_cast<int32_t>(devices()));
+  outcome.SetDevices(op(), static_cast<int>(devices()));
   for (const RowResult& result : results) outcome.results.push_back(result.Collect());
   return absl::OkStatus();
 }

@@ -184,7 +184,7 @@ absl::Status ShardedSegmentSort::Execute(Lane& lane, Outcome& outcome) {
     if (algorithm == SortAlgorithm::kAuto) algorithm = part.algorithm;
   }
   AddLongest(stats, &outcome.stats);
-  outcome.stats.set_devices(static_cast<int32_t>(devices()));
+  outcome.SetDevices(op(), static_cast<int>(devices()));
   outcome.sort_algorithm = ToWire(algorithm == SortAlgorithm::kAuto ? SortAlgorithm::kCopy : algorithm);
   for (const RowResult& result : results) outcome.results.push_back(result.Collect());
   return absl::OkStatus();
