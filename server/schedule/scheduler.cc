@@ -190,7 +190,7 @@ absl::Status Scheduler::Enqueue(std::unique_ptr<Task>& task) {
 
 absl::Status Scheduler::CheckRoom(absl::string_view tenant, int64_t bytes) const {
   absl::MutexLock lock(&mutex_);
-  return CheckRoom({TaskPriority::kHigh, bytes, tenant});
+  return CheckRoom({TaskPriority::kHigh, bytes, tenant, TaskPriority::kLow});
 }
 
 absl::Status Scheduler::CheckRoom(const Demand& demand) const {
@@ -250,8 +250,9 @@ absl::Status Scheduler::CheckTenantRoom(const Demand& demand, int64_t free_reque
 }
 
 double Scheduler::CostAhead(const Demand& demand) const {
-  double cost = lines_[static_cast<size_t>(demand.priority)].CostAhead(demand.tenant);
-  for (size_t i = 0; i < static_cast<size_t>(demand.priority); ++i) cost += lines_[i].cost();
+  const auto line = static_cast<size_t>(demand.waits_as);
+  double cost = lines_[line].CostAhead(demand.tenant);
+  for (size_t i = 0; i < line; ++i) cost += lines_[i].cost();
   return cost;
 }
 

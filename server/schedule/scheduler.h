@@ -100,7 +100,8 @@ class Scheduler final : public WorkSource {
   [[nodiscard]] absl::Status Submit(std::unique_ptr<Task>&& task) ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Before a message of `bytes` is read, which tells its priority: whether the queue has room for it if it is urgent.
-  /// RESOURCE_EXHAUSTED with RetryInfo: it has none, or the tenant's part of it is full.
+  /// RESOURCE_EXHAUSTED with RetryInfo: it has none, or the tenant's part of it is full. The delay is that of the
+  /// lowest priority, because the message may have any.
   [[nodiscard]] absl::Status CheckRoom(absl::string_view tenant, int64_t bytes) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   /// Ends waiting tasks that were cancelled or whose deadline passed. Call it when a call is cancelled; the queue
@@ -150,6 +151,7 @@ class Scheduler final : public WorkSource {
     TaskPriority priority;
     int64_t bytes;
     absl::string_view tenant;
+    TaskPriority waits_as = priority;  // whose line decides how long it waits
   };
   static Demand DemandOf(const Task& task) {
     return {task.request.priority, task.request.bytes, task.request.caller->tenant};

@@ -355,22 +355,28 @@ TEST_F(AdmitTest, CloseWakesTakers) {
 }
 
 TEST_F(AdmitTest, RetryDelayFollowsTheMeasuredRate) {
-  Scheduler::Options options;
-  options.max_requests = 100;
-  options.max_bytes = 100'000'000;
-  options.batch_requests = 1;
-  // 10 MB leave every second, and 100 MB wait.
-  std::array<RecordedRequest, 21> requests;
-  Scheduler queue(options, &clock_, &metrics_);
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.Submit(requests[i].MakeTask(10'000'000, TaskPriority::kHigh)).ok());
-  for (int i = 0; i < 10; ++i) {
-    clock_.Advance(seconds(1));
-    queue.NextBatch(0, /*is_spare=*/false);
-    ASSERT_TRUE(queue.Submit(requests[10 + i].MakeTask(10'000'000, TaskPriority::kHigh)).ok());
+  constexpr int64_t kBytes = 10'000'000;
+  for (const TaskPriority priority : {TaskPriority::kHigh, TaskPriority::kNormal}) {
+    Scheduler::Options options;
+    options.max_requests = 100;
+    options.max_bytes = 12 * kBytes;
+    options.batch_requests = 1;
+    // 10 MB leave every second, and 100 MB wait.
+    std::array<RecordedRequest, 21> requests;
+    Scheduler queue(options, &clock_, &metrics_);
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(queue.Submit(requests[i].MakeTask(kBytes, priority)).ok());
+    for (int i = 0; i < 10; ++i) {
+      clock_.Advance(seconds(1));
+      queue.NextBatch(0, /*is_spare=*/false);
+      ASSERT_TRUE(queue.Submit(requests[10 + i].MakeTask(kBytes, priority)).ok());
+    }
+    const auto expect_ten_seconds = [](const absl::Status& refused) {
+      EXPECT_GT(RetryDelay(refused), absl::Seconds(9));
+      EXPECT_LT(RetryDelay(refused), absl::Seconds(11));
+    };
+    expect_ten_seconds(queue.Submit(requests[20].MakeTask(3 * kBytes, priority)));
+    expect_ten_seconds(queue.CheckRoom("", 3 * kBytes));  // unread, it may have any priority
   }
-  const absl::Duration delay = RetryDelay(queue.Submit(requests[20].MakeTask(1, TaskPriority::kHigh)));
-  EXPECT_GT(delay, absl::Seconds(9));
-  EXPECT_LT(delay, absl::Seconds(11));
 }
 
 TEST(DrainRate, IdleTimeDoesNotCount) {
