@@ -327,9 +327,17 @@ absl::Status Server::StartRpc() {
   environment.slow_request_ns = options_.slow_request.count();
   environment.authenticator = security_->authenticator();
   corank_service_ = std::make_unique<CorankServiceImpl>(environment, Info());
-  const MemoryEnvironment memory{
-      environment.places,         logger_,         options_.limits.max_chunk_bytes, &active_calls_, &gate_, &metrics_,
-      security_->authenticator(), buffered_.get(), options_.memory_call_time};
+  const MemoryEnvironment memory{environment.places,
+                                 logger_,
+                                 options_.limits.max_chunk_bytes,
+                                 &active_calls_,
+                                 &gate_,
+                                 &metrics_,
+                                 security_->authenticator(),
+                                 buffered_.get(),
+                                 options_.memory_call_time,
+                                 clock_,
+                                 rates_.get()};
   memory_service_ = std::make_unique<MemoryServiceImpl>(memory);
   if (options_.kserve) inference_service_ = MakeInferenceService(environment, memory, &health_, Info());
   {

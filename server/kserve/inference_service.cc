@@ -137,12 +137,11 @@ class InferenceServiceImpl final : public InferenceService {
         methods, "SystemSharedMemoryStatus", "list_regions", [this](const Caller& caller, const auto& message) {
           return DescribeRegions(memory_.places.regions, caller.tenant, message);
         });
-    Answer<inference::SystemSharedMemoryRegisterRequest>(
-        methods, "SystemSharedMemoryRegister", "register_shared_memory",
+    AddUnary<inference::SystemSharedMemoryRegisterRequest>(
+        methods, kService, "SystemSharedMemoryRegister", "register_shared_memory", memory_,
+        [this](const wire::CallHead& call) { return MayRegister(memory_, call, CheckSharedMemory); },
         [this](const Caller& caller, const auto& message,
                const RegionRegistry::Wanted& wanted) -> absl::StatusOr<inference::SystemSharedMemoryRegisterResponse> {
-          CORANK_RETURN_IF_ERROR(CheckSharedMemory(caller));
-          CORANK_RETURN_IF_ERROR(memory_.gate->Check());
           return RegisterRegion(memory_.places.regions, caller.tenant, message, wanted);
         });
     Answer<inference::SystemSharedMemoryUnregisterRequest>(
@@ -160,12 +159,11 @@ class InferenceServiceImpl final : public InferenceService {
         methods, "CudaSharedMemoryStatus", "list_regions", [this](const Caller& caller, const auto& message) {
           return DescribeRegions(memory_.places.regions, caller.tenant, info_, message);
         });
-    Answer<inference::CudaSharedMemoryRegisterRequest>(
-        methods, "CudaSharedMemoryRegister", "register_cuda_ipc",
+    AddUnary<inference::CudaSharedMemoryRegisterRequest>(
+        methods, kService, "CudaSharedMemoryRegister", "register_cuda_ipc", memory_,
+        [this](const wire::CallHead& call) { return MayRegister(memory_, call, CheckCudaIpc); },
         [this](const Caller& caller, const auto& message,
                const RegionRegistry::Wanted& wanted) -> absl::StatusOr<inference::CudaSharedMemoryRegisterResponse> {
-          CORANK_RETURN_IF_ERROR(CheckCudaIpc(caller));
-          CORANK_RETURN_IF_ERROR(memory_.gate->Check());
           return RegisterRegion(memory_.places.regions, caller.tenant, info_, message, wanted);
         });
     Answer<inference::CudaSharedMemoryUnregisterRequest>(

@@ -22,13 +22,6 @@ constexpr absl::string_view kUnknownOperation = "model_infer";
 
 }  // namespace
 
-absl::Status TakeRate(const CallEnvironment& environment, const Caller& caller, Instant now) {
-  if (environment.rates == nullptr) return absl::OkStatus();
-  absl::Status taken = environment.rates->Take(caller.tenant, now);
-  if (!taken.ok()) environment.metrics->CountRefusal(Refusal::kTenantRate);
-  return taken;
-}
-
 CallBase::CallBase(const CallEnvironment* environment, std::shared_ptr<wire::Call> call, std::optional<Operator> op)
     : environment_(*environment),
       call_(std::move(call)),
@@ -43,7 +36,7 @@ absl::Status CallBase::Admit() {
   CORANK_ASSIGN_OR_RETURN(caller_, CallerOf(environment_.authenticator, call_->head()));
   if (has_operator_) CORANK_RETURN_IF_ERROR(CheckOperator(*caller_, record_.op));
   if (deadline_ <= arrival_) return DeadlinePassed();
-  CORANK_RETURN_IF_ERROR(TakeRate(environment_, *caller_, arrival_));
+  CORANK_RETURN_IF_ERROR(TakeRate(environment_.rates, environment_.metrics, *caller_, arrival_));
   if (environment_.gate == nullptr) return absl::OkStatus();
   const absl::Status open = environment_.gate->Check();
   if (!open.ok()) {

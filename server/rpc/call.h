@@ -70,9 +70,6 @@ struct CallEnvironment {
   const Authenticator* authenticator = nullptr;
 };
 
-/// Counts a request that arrives `now`. RESOURCE_EXHAUSTED with RetryInfo: its tenant makes too many.
-absl::Status TakeRate(const CallEnvironment& environment, const Caller& caller, Instant now);
-
 /// One request. Whoever sends the response calls End when that is done. The call keeps itself until then; if a lane
 /// abandoned it, until that lane releases it too.
 class CallBase : public Completion {

@@ -63,7 +63,7 @@ ExecuteCall::ExecuteCall(std::shared_ptr<ExecuteJobs> jobs, std::shared_ptr<wire
 absl::Status ExecuteCall::Admit() {
   CORANK_ASSIGN_OR_RETURN(caller_, CallerOf(environment_.authenticator, call_->head()));
   if (deadline_ <= arrival_) return DeadlinePassed();
-  return TakeRate(environment_, *caller_, arrival_);
+  return TakeRate(environment_.rates, environment_.metrics, *caller_, arrival_);
 }
 
 absl::StatusOr<std::shared_ptr<void>> ExecuteCall::Place(size_t bytes) {

@@ -62,6 +62,11 @@ class LeaseCall final : public SmallCall {
 
 }  // namespace
 
+absl::Status MemoryEnvironment::Admit(const Caller& caller) const {
+  CORANK_RETURN_IF_ERROR(TakeRate(rates, metrics, caller, clock->Now()));
+  return gate->Check();
+}
+
 void EndCall(const MemoryEnvironment& environment, wire::Call* call, absl::string_view operation,
              const FoundCaller& caller, const absl::Status& status, std::optional<Bytes> response) {
   const CallId id = IdOf(call->head());
@@ -72,7 +77,7 @@ void EndCall(const MemoryEnvironment& environment, wire::Call* call, absl::strin
   }
   environment.metrics->CountCall(operation, status.code());
   CountIfForbidden(status, environment.metrics);
-  CountIfShort(status, environment.metrics);
+  if (caller.ok()) CountIfShort(status, environment.metrics);  // who may not call has counted its reason
   call->Finish(ToCallStatus(status, id.request_id), TrailersOf(id), std::move(response));
 }
 
@@ -81,11 +86,11 @@ absl::Status TooManyWait() {
                     absl::Seconds(1));
 }
 
-FoundCaller MemoryServiceImpl::MayRegister(const wire::CallHead& call,
-                                           absl::Status (*permission)(const Caller&)) const {
-  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const Caller> caller, CallerOf(environment_.authenticator, call));
+FoundCaller MayRegister(const MemoryEnvironment& environment, const wire::CallHead& call,
+                        absl::Status (*permission)(const Caller&)) {
+  CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const Caller> caller, CallerOf(environment.authenticator, call));
   CORANK_RETURN_IF_ERROR(permission(*caller));
-  CORANK_RETURN_IF_ERROR(environment_.gate->Check());
+  CORANK_RETURN_IF_ERROR(environment.Admit(*caller));
   return caller;
 }
 
@@ -93,7 +98,7 @@ FoundCaller MemoryServiceImpl::MayLease(const wire::CallHead& call) const {
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const Caller> caller, CallerOf(environment_.authenticator, call));
   const absl::Status shared_memory = CheckSharedMemory(*caller);
   if (!shared_memory.ok() && !CheckCudaIpc(*caller).ok()) return shared_memory;
-  CORANK_RETURN_IF_ERROR(environment_.gate->Check());
+  CORANK_RETURN_IF_ERROR(environment_.Admit(*caller));
   return caller;
 }
 
@@ -106,7 +111,7 @@ FoundCaller MemoryServiceImpl::MayUseStore(const wire::CallHead& call) const {
 
 FoundCaller MemoryServiceImpl::MayMove(const wire::CallHead& call) const {
   CORANK_ASSIGN_OR_RETURN(std::shared_ptr<const Caller> caller, MayUseStore(call));
-  CORANK_RETURN_IF_ERROR(environment_.gate->Check());
+  CORANK_RETURN_IF_ERROR(environment_.Admit(*caller));
   return caller;
 }
 
@@ -118,7 +123,7 @@ void MemoryServiceImpl::AddTo(Methods* methods) {
 
   AddUnary<v1::RegisterSharedMemoryRequest>(
       methods, kService, "RegisterSharedMemory", "register_shared_memory", environment_,
-      [this](const wire::CallHead& call) { return MayRegister(call, CheckSharedMemory); },
+      [this](const wire::CallHead& call) { return MayRegister(environment_, call, CheckSharedMemory); },
       [regions](const Caller& caller, const v1::RegisterSharedMemoryRequest& message,
                 const RegionRegistry::Wanted& wanted) -> absl::StatusOr<v1::RegisterSharedMemoryResponse> {
         v1::RegisterSharedMemoryResponse registered;
@@ -127,7 +132,7 @@ void MemoryServiceImpl::AddTo(Methods* methods) {
       });
   AddUnary<v1::RegisterCudaIpcRequest>(
       methods, kService, "RegisterCudaIpc", "register_cuda_ipc", environment_,
-      [this](const wire::CallHead& call) { return MayRegister(call, CheckCudaIpc); },
+      [this](const wire::CallHead& call) { return MayRegister(environment_, call, CheckCudaIpc); },
       [regions](const Caller& caller, const v1::RegisterCudaIpcRequest& message,
                 const RegionRegistry::Wanted& wanted) -> absl::StatusOr<v1::RegisterCudaIpcResponse> {
         v1::RegisterCudaIpcResponse registered;

@@ -28,6 +28,7 @@
 #include "server/rpc/helpers.h"
 #include "server/rpc/methods.h"
 #include "server/rpc/small_message.h"
+#include "server/rpc/tenant_rates.h"
 #include "server/security/authenticator.h"
 #include "server/security/caller.h"
 #include "server/wire/call.h"
@@ -51,6 +52,13 @@ struct MemoryEnvironment {
   Budget* buffered = nullptr;
   /// Short calls end after this long, whatever the driver or the system is doing for them.
   std::chrono::nanoseconds most_time = std::chrono::minutes(5);
+  const Clock* clock = &Clock::Steady();
+  /// Null: no limit.
+  TenantRates* rates = nullptr;
+
+  /// Counts a call that registers, stores or fetches. RESOURCE_EXHAUSTED or UNAVAILABLE, with RetryInfo: the caller's
+  /// tenant makes too many, or the gate is closed.
+  absl::Status Admit(const Caller& caller) const;
 };
 
 /// The caller, or the reason for refusing it.
@@ -63,6 +71,10 @@ void EndCall(const MemoryEnvironment& environment, wire::Call* call, absl::strin
 
 /// Finds the caller of a call, or why it is refused.
 using CallerFinder = std::function<FoundCaller(const wire::CallHead&)>;
+
+/// The caller of a call that registers memory; an error if it lacks the permission or is not admitted.
+FoundCaller MayRegister(const MemoryEnvironment& environment, const wire::CallHead& call,
+                        absl::Status (*permission)(const Caller&));
 
 /// RESOURCE_EXHAUSTED with RetryInfo: too many of the tenant's calls wait for helpers.
 absl::Status TooManyWait();
@@ -119,8 +131,6 @@ class MemoryServiceImpl {
 
  private:
   FoundCaller Anybody(const wire::CallHead& call) const { return CallerOf(environment_.authenticator, call); }
-  // The caller; an error if it lacks the permission or the gate is closed.
-  FoundCaller MayRegister(const wire::CallHead& call, absl::Status (*permission)(const Caller&)) const;
   // The caller; an error if it may not open a lease.
   FoundCaller MayLease(const wire::CallHead& call) const;
   // The caller; an error if it may not use stored arrays or they are off.

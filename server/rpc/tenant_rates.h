@@ -13,6 +13,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/clock.h"
+#include "server/observe/metrics.h"
+#include "server/security/caller.h"
 
 namespace corank {
 
@@ -32,8 +34,11 @@ class TenantRates {
   absl::Mutex mutex_;
   // When a tenant's requests would be over if each took an interval.
   absl::flat_hash_map<std::string, Instant> ends_ ABSL_GUARDED_BY(mutex_);
-  size_t many_ ABSL_GUARDED_BY(mutex_) = 64;  // tenants, from which on idle ones are forgotten
+  size_t prune_at_ ABSL_GUARDED_BY(mutex_) = 64;  // with so many entries, those of idle tenants go
 };
+
+/// Counts a request of the caller, and its refusal. The error of TenantRates::Take. `rates` null: no limit.
+absl::Status TakeRate(TenantRates* rates, Metrics* metrics, const Caller& caller, Instant now);
 
 }  // namespace corank
 

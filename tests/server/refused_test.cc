@@ -10,8 +10,10 @@
 
 #include "server/schedule/scheduler.h"
 #include "tests/server/doubles.h"
+#include "tests/server/memory_calls.h"
 #include "tests/server/messages.h"
 #include "tests/server/running_server.h"
+#include "tests/server/shared_object.h"
 
 namespace corank::testing {
 namespace {
@@ -175,6 +177,8 @@ TEST_F(RefusedByTheServer, ForTheTenantsRate) {
   FakeClock clock;
   Server::Options options = TestOptions();
   options.tenant_max_rate = 2;
+  options.arrays.max_bytes = 1 << 20;
+  options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
   auto [puppet, engine] = MakePuppet(nullptr);
   running_ = std::make_unique<RunningServer>(options, std::move(engine), &clock);
   EXPECT_EQ(Sort(4), grpc::StatusCode::OK);
@@ -182,8 +186,18 @@ TEST_F(RefusedByTheServer, ForTheTenantsRate) {
   EXPECT_EQ(Sort(4), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(Execute(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(Counts(), UnorderedElementsAre(Pair("tenant_rate", 2)));
+  const MemoryCalls memory(running_->channel());
+  const SharedObject object(4096);
+  std::string bytes;
+  EXPECT_EQ(memory.Store("keys", Int32s({1})).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(memory.Fetch("keys", &bytes).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(memory.Register(object).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(Counts(), UnorderedElementsAre(Pair("tenant_rate", 5)));
+  EXPECT_EQ(memory.Unregister("r").error_code(), grpc::StatusCode::NOT_FOUND) << "what frees memory is not counted";
   clock.Advance(std::chrono::seconds(1));
   EXPECT_EQ(Sort(4), grpc::StatusCode::OK);
+  EXPECT_TRUE(memory.Store("keys", Int32s({1})).ok());
+  EXPECT_EQ(Sort(4), grpc::StatusCode::RESOURCE_EXHAUSTED);
   running_.reset();  // before its clock
 }
 
