@@ -72,9 +72,9 @@ class ShardedIntervalsOn : public SharingDevicesTest {
     std::vector<Bytes> expected;
   };
 
-  std::shared_ptr<PartsTarget> TargetOf(const Case& test, int element_bytes) {
+  std::shared_ptr<PartsInTest> TargetOf(const Case& test, int element_bytes) {
     if (!test.to_parts) return nullptr;
-    return std::make_shared<PartsTarget>(PartsOf(test.total(), element_bytes, test.devices));
+    return std::make_shared<PartsInTest>(PartsOf(test.total(), element_bytes, test.devices));
   }
 
   // Values in host memory or in parts.
@@ -301,7 +301,7 @@ class ShardedMovesOn : public ShardedIntervalsOn {
     spec.result_count = end;
     spec.check_overlap = !test.may_overlap;
     if (test.to_parts) {
-      spec.target = std::make_shared<PartsTarget>(PartsOf(end, test.element_bytes, test.devices));
+      spec.target = std::make_shared<PartsInTest>(PartsOf(end, test.element_bytes, test.devices));
     }
     work.expected = Move(source, initial, test.element_bytes, from, to, test.counts);
     return work;

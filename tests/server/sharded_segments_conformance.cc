@@ -57,9 +57,9 @@ class SharedSegments : public SharingDevicesTest {
     InParts(memory_.back(), bytes, operand);
     return operand;
   }
-  std::shared_ptr<PartsTarget> TargetOf(const Case& test, int64_t count, int element_bytes) {
+  std::shared_ptr<PartsInTest> TargetOf(const Case& test, int64_t count, int element_bytes) {
     if (!test.to_parts) return nullptr;
-    return std::make_shared<PartsTarget>(PartsOf(count, element_bytes, test.devices));
+    return std::make_shared<PartsInTest>(PartsOf(count, element_bytes, test.devices));
   }
 
   void Check(const Case& test) {

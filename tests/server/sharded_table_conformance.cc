@@ -99,7 +99,7 @@ class ShardedTables : public SharingDevicesTest {
     ColumnSortOperation::Spec& spec = arrays.spec;
     const auto place = [&](Operand& array, std::shared_ptr<ResultTarget>& target, int64_t result_count) {
       if (test.to_parts) {
-        target = std::make_shared<PartsTarget>(PartsOf(result_count, array.element_bytes, test.devices));
+        target = std::make_shared<PartsInTest>(PartsOf(result_count, array.element_bytes, test.devices));
       }
       if (!test.from_parts) return;
       const auto* const bytes = static_cast<const uint8_t*>(array.bytes);
@@ -113,7 +113,7 @@ class ShardedTables : public SharingDevicesTest {
     }
     if (spec.values) place(*spec.values, spec.values_target, rows);
     if (spec.want_indices && test.to_parts) {
-      spec.indices_target = std::make_shared<PartsTarget>(PartsOf(rows, 4, test.devices));
+      spec.indices_target = std::make_shared<PartsInTest>(PartsOf(rows, 4, test.devices));
     }
   }
 

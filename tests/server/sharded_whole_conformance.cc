@@ -46,8 +46,8 @@ class WholeConformance : public SharingDevicesTest {
     }
     return operand;
   }
-  std::shared_ptr<PartsTarget> TargetOf(int64_t count, int element_bytes, int devices) {
-    return std::make_shared<PartsTarget>(PartsOf(count, element_bytes, devices));
+  std::shared_ptr<PartsInTest> TargetOf(int64_t count, int element_bytes, int devices) {
+    return std::make_shared<PartsInTest>(PartsOf(count, element_bytes, devices));
   }
   std::vector<Bytes> Run(Operation& operation) {
     CountedLane lane(engines_);

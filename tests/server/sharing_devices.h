@@ -21,9 +21,9 @@
 namespace corank::testing {
 
 /// Memory of each device for a part of a result.
-class PartsTarget final : public ResultTarget {
+class PartsInTest final : public ResultTarget {
  public:
-  explicit PartsTarget(std::vector<std::unique_ptr<EngineMemory>> parts) : parts_(std::move(parts)) {}
+  explicit PartsInTest(std::vector<std::unique_ptr<EngineMemory>> parts) : parts_(std::move(parts)) {}
   bool is_sharded() const override { return true; }
   absl::StatusOr<ResultBuffer> Allocate(EngineStream&, int64_t) override { return absl::InternalError("unused"); }
   absl::StatusOr<int64_t> Divide(int64_t) override { return static_cast<int64_t>(parts_.size()); }
@@ -102,7 +102,7 @@ class SharingDevicesTest : public ::testing::Test {
     std::vector<Bytes> results;
     for (const ResultArray& result : outcome.results) {
       Bytes& bytes = results.emplace_back(static_cast<size_t>(result.count * result.element_bytes));
-      if (const auto* const target = dynamic_cast<const PartsTarget*>(result.target.get())) {
+      if (const auto* const target = dynamic_cast<const PartsInTest*>(result.target.get())) {
         Copy(target->parts(), result.count, result.element_bytes, bytes.data(), /*to_parts=*/false);
       } else if (!bytes.empty()) {
         std::memcpy(bytes.data(), result.bytes, bytes.size());
