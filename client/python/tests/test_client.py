@@ -275,4 +275,4 @@ def test_command_prints_the_server(client: corank.Client, capsys: pytest.Capture
 
 def test_command_fails_in_words_without_a_server(capsys: pytest.CaptureFixture[str]) -> None:
     assert corank.__main__.main(["--server", "127.0.0.1:1"]) == 1
-    assert "is corankd running" in capsys.readouterr().err
+    assert "is corankd running there? Set CORANK_SERVER or give another --server" in capsys.readouterr().err

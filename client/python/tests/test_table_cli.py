@@ -119,6 +119,15 @@ def test_search_finds_where_rows_belong_in_a_sorted_file(
     assert [line.rpartition(",")[2] for line in out.splitlines()] == ['"at"', "4", "3", "2", "0"]
 
 
+def test_a_server_that_is_down_is_looked_for_by_the_flag(
+    folder: pathlib.Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run("sort", "sales.parquet", "--by=day", "--server=127.0.0.1:1", "--deadline=9") == 1
+    printed = capfd.readouterr().err
+    assert "is corankd running there? Set CORANK_SERVER or give another --server" in printed
+    assert "connect()" not in printed
+
+
 def test_a_failure_is_one_line_and_leaves_the_output_as_it_was(
     folder: pathlib.Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

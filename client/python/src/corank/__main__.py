@@ -10,6 +10,7 @@ import sys
 
 import corank
 from corank._channels import DEFAULT_ADDRESS
+from corank._errors import of_command
 
 _EPILOG = """\
 in Python:
@@ -39,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
             client = stack.enter_context(corank.connect(given.server, deadline=given.deadline))
             info = client.info()
         except corank.CorankError as error:
-            print(f"corank: {error}", file=sys.stderr)
+            print(f"corank: {of_command(error)}", file=sys.stderr)
             return 1
         if given.json:
             print(json.dumps({"address": client.address, **dataclasses.asdict(info)}, indent=2))

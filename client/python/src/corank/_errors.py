@@ -22,6 +22,7 @@ _LOST_PARTS = ("CALLER_CANCELLED", "REQUEST_INCOMPLETE")
 # The path of the only operation of a plan, which the client itself made for a call of one operator.
 _ONLY_OPERATION = "plan.operations[0]."
 _REQUEST_ID = "x-request-id"
+_ELSEWHERE = " Set CORANK_SERVER or give connect() another address"
 # gRPC's messages for a call that was never sent. A call with any other message counts as lost, which is safe.
 _NOT_SENT = ("failed to connect to all addresses", "DNS resolution failed", "errors resolving")
 _CUT_OFF = ("Socket closed", "onnection reset", "Broken pipe", "HTTP/2")
@@ -293,10 +294,7 @@ def _connection_text(details: str, peer: Peer, failure: Failure) -> str:
             else "it may want TLS (tls_ca=), or be no corank server"
         )
         return f"the server at {peer.address} closed the connection before any call: {may}"
-    return (
-        f"no answer from a corank server at {peer.address}{why}; is corankd running there? "
-        "Set CORANK_SERVER or give connect() another address"
-    )
+    return f"no answer from a corank server at {peer.address}{why}; is corankd running there?" + _ELSEWHERE
 
 
 def _unavailable(operator: str, details: str, peer: Peer, retry_after: float | None, request_id: str) -> Unavailable:
@@ -310,6 +308,11 @@ def _unavailable(operator: str, details: str, peer: Peer, retry_after: float | N
     error = Unavailable(f"{operator}: {text}", retry_after=retry_after, request_id=request_id)
     error._failure = failure
     return error
+
+
+def of_command(error: BaseException) -> str:
+    """The message of an error of a command, whose caller gives the address by a flag."""
+    return str(error).replace(_ELSEWHERE, " Set CORANK_SERVER or give another --server")
 
 
 def late_text(operator: str, deadline: float | None) -> str:

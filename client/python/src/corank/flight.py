@@ -14,6 +14,7 @@ from typing import Any
 import corank
 from corank._address import is_this_host
 from corank._channels import DEFAULT_ADDRESS
+from corank._errors import of_command
 
 DEFAULT_LISTEN = "127.0.0.1:50061"
 _UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -148,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _serve(given)
     except corank.CorankError as error:
-        print(f"corank-flight: {error}", file=sys.stderr)
+        print(f"corank-flight: {of_command(error)}", file=sys.stderr)
         return 1
 
 

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Callable
 
 import corank
 from corank._channels import DEFAULT_ADDRESS
+from corank._errors import of_command
 
 _FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "tsv"}
 _EPILOG = """\
@@ -356,7 +357,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with corank.connect(given.server, **options) as client:
             _save(_result(client, given), given.output)
     except (_Wrong, corank.CorankError, TypeError, ImportError) as error:
-        print(f"corank-table: {error}", file=sys.stderr)
+        print(f"corank-table: {of_command(error)}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # as of `head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
