@@ -391,8 +391,8 @@ type StoredPlace struct {
 	// calls.
 	Temporary bool `protobuf:"varint,2,opt,name=temporary,proto3" json:"temporary,omitempty"`
 	// In a Destination: whether the server divides the result among its GPUs, as StoreArrayHeader.sharded says. Default:
-	// false. INVALID_ARGUMENT for strings of variable length that a Sort returns. The server ignores it in an input. A
-	// temporary result of operators that work on sharded arrays needs it only if one GPU makes it.
+	// false. INVALID_ARGUMENT for strings of variable length that a Sort returns. The server ignores it in an input. Set
+	// it for a temporary result only if one GPU makes it: what several GPUs make together stays divided anyway.
 	Sharded       bool `protobuf:"varint,3,opt,name=sharded,proto3" json:"sharded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

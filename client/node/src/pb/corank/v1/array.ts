@@ -150,8 +150,8 @@ export interface StoredPlace {
   temporary: boolean;
   /**
    * In a Destination: whether the server divides the result among its GPUs, as StoreArrayHeader.sharded says. Default:
-   * false. INVALID_ARGUMENT for strings of variable length that a Sort returns. The server ignores it in an input. A
-   * temporary result of operators that work on sharded arrays needs it only if one GPU makes it.
+   * false. INVALID_ARGUMENT for strings of variable length that a Sort returns. The server ignores it in an input. Set
+   * it for a temporary result only if one GPU makes it: what several GPUs make together stays divided anyway.
    */
   sharded: boolean;
 }
