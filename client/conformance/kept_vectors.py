@@ -307,6 +307,26 @@ def sharded() -> Iterator[Vector]:
         delete("o"),
         delete("w"),
     )
+    yield steps(
+        "sharded/one_gpu",
+        [*needs, "search"],
+        store("o", also, sharded=True),
+        call(
+            "search",
+            {"haystack": handle("o", also), "needles": needles},
+            keep={"positions": "p"},
+            sharded=True,
+            results={"positions": handle("p", positions)},
+        ),
+        {
+            "command": "list",
+            "ok": {"arrays": [{**handle(name, of), "sharded": True} for name, of in (("o", also), ("p", positions))]},
+        },
+        fetch("p", positions),
+        delete("o"),
+        delete("p"),
+        server="listed",
+    )
 
 
 def result(of: int, name: str, array: Array) -> Vector:

@@ -66,8 +66,6 @@ export interface SortOptions extends CallOptions {
   limit?: number | undefined;
   /** Read the bits of 2-byte keys, such as a Uint16Array, as this type. */
   type?: HalfType | undefined;
-  /** Have the server divide the results that `keep` names among its GPUs; see `StoreOptions.sharded`. */
-  sharded?: boolean | undefined;
 }
 
 /** Options of ranks by columns. */
@@ -95,8 +93,6 @@ export interface ColumnOptions extends RankOptions {
   segments?: Counts | undefined;
   /** Return only the first `limit` rows in sorted order; with segments, of each segment. */
   limit?: number | undefined;
-  /** Have the server divide the results that `keep` names among its GPUs; see `StoreOptions.sharded`. */
-  sharded?: boolean | undefined;
 }
 
 /** Options of merges. */
@@ -109,8 +105,6 @@ export interface MergeOptions extends CallOptions {
   assumeSorted?: boolean | undefined;
   /** Read the bits of 2-byte keys as this type. */
   type?: HalfType | undefined;
-  /** Have the server divide the results that `keep` names among its GPUs; see `StoreOptions.sharded`. */
-  sharded?: boolean | undefined;
 }
 
 /** Options of searches. */
@@ -290,18 +284,18 @@ export interface MoveIntervals extends ScatterIntervals {
   sourceOffsets: Counts;
 }
 
-/** Keeps the result on the server under a name. */
-export interface Keep {
-  keep: string;
-}
-
 /** Whether the server divides the results that `keep` names among its GPUs; see `StoreOptions.sharded`. */
 export interface Dividing {
   sharded?: boolean | undefined;
 }
 
+/** Keeps the result on the server under a name. */
+export interface Keep extends Dividing {
+  keep: string;
+}
+
 /** Keeps several results on the server, each under a name of its own. */
-export interface KeepEach<Name extends string> {
+export interface KeepEach<Name extends string> extends Dividing {
   keep: Record<Name, string>;
 }
 
@@ -324,7 +318,7 @@ export interface LoadBalance<I = Indices> {
 }
 
 /** The names of kept columns; a column of strings is two arrays, and one with nulls has one more. */
-export interface KeepColumns {
+export interface KeepColumns extends Dividing {
   keep: {
     columns: readonly (string | { data: string; offsets?: string; validity?: string })[];
     values?: string;

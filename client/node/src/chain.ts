@@ -37,7 +37,7 @@ import * as groups from "./groups.js";
 import type { GroupOutputName } from "./groups.js";
 import * as joins from "./joins.js";
 import type { LeftJoin, PairJoin } from "./joins.js";
-import { keptNames } from "./keeping.js";
+import { keptNames, type Keeping } from "./keeping.js";
 import type { KeptArray } from "./kept.js";
 import * as operators from "./operators.js";
 import type { CallOptions } from "./options.js";
@@ -50,8 +50,8 @@ import { leavesOf, type Task } from "./task.js";
 
 const MAX_OPERATIONS = 16;
 
-type Link<O> = Omit<O, keyof CallOptions | "sharded"> & Partial<Keep>;
-type LinkEach<O, Name extends string> = Omit<O, keyof CallOptions | "sharded"> & Partial<KeepEach<Name>>;
+type Link<O> = Omit<O, keyof CallOptions> & Partial<Keep>;
+type LinkEach<O, Name extends string> = Omit<O, keyof CallOptions> & Partial<KeepEach<Name>>;
 type In<T> = T | Pending<T>;
 type Of<T> = T extends Pending<infer R> ? R : T;
 
@@ -127,7 +127,7 @@ export class Chain {
 
   /** See Client.sort. */
   sort<K extends In<Keys>>(keys: K, options: Link<SortOptions> = {}): Pending<ArrayOf<Of<K>>> {
-    return this.#add(operators.sort(keys, "none", undefined, options), options.keep);
+    return this.#add(operators.sort(keys, "none", undefined, options), options);
   }
 
   /** See Client.sortWithValues. */
@@ -136,7 +136,7 @@ export class Chain {
     values: V,
     options: LinkEach<SortOptions, "keys" | "values"> = {},
   ): KeysAndValues<Pending<ArrayOf<Of<K>>>, Pending<ValuesOf<Of<V>>>> {
-    return this.#add(operators.sort(keys, "values", values, options), options.keep);
+    return this.#add(operators.sort(keys, "values", values, options), options);
   }
 
   /** See Client.sortWithIndices. */
@@ -144,22 +144,22 @@ export class Chain {
     keys: K,
     options: LinkEach<SortOptions, "keys" | "indices"> = {},
   ): KeysAndIndices<Pending<ArrayOf<Of<K>>>, Pending<Indices>> {
-    return this.#add(operators.sort(keys, "indices", undefined, options), options.keep);
+    return this.#add(operators.sort(keys, "indices", undefined, options), options);
   }
 
   /** See Client.argsort. */
   argsort(keys: In<Keys>, options: Link<SortOptions> = {}): Pending<Indices> {
-    return this.#add(operators.sort(keys, "only-indices", undefined, options), options.keep);
+    return this.#add(operators.sort(keys, "only-indices", undefined, options), options);
   }
 
   /** See Client.rankColumns. The columns themselves lie here. */
   rankColumns(columns: readonly Column[], options: Link<RankOptions> = {}): Pending<Indices> {
-    return this.#add(operators.rankColumns(columns, options), options.keep);
+    return this.#add(operators.rankColumns(columns, options), options);
   }
 
   /** See Client.merge. */
   merge<K extends In<Keys>>(arrays: readonly K[], options: Link<MergeOptions> = {}): Pending<ArrayOf<Of<K>>> {
-    return this.#add(operators.merge(arrays, undefined, options), options.keep);
+    return this.#add(operators.merge(arrays, undefined, options), options);
   }
 
   /** See Client.mergeWithValues. */
@@ -168,12 +168,12 @@ export class Chain {
     values: readonly V[],
     options: LinkEach<MergeOptions, "keys" | "values"> = {},
   ): KeysAndValues<Pending<ArrayOf<Of<K>>>, Pending<ValuesOf<Of<V>>>> {
-    return this.#add(operators.merge(arrays, values, options), options.keep);
+    return this.#add(operators.merge(arrays, values, options), options);
   }
 
   /** See Client.search. */
   search(haystack: In<Keys>, needles: In<Keys>, options: Link<SearchOptions> = {}): Pending<Indices> {
-    return this.#add(searches.search(haystack, needles, options), options.keep);
+    return this.#add(searches.search(haystack, needles, options), options);
   }
 
   /** See Client.searchColumns. The columns themselves lie here. */
@@ -182,7 +182,7 @@ export class Chain {
     needles: readonly Column[],
     options: Link<ColumnSearchOptions> = {},
   ): Pending<Indices> {
-    return this.#add(searches.searchColumns(haystack, needles, options), options.keep);
+    return this.#add(searches.searchColumns(haystack, needles, options), options);
   }
 
   /** See Client.expand. */
@@ -191,7 +191,7 @@ export class Chain {
     counts: In<Counts> | number | bigint,
     options: Partial<Keep> = {},
   ): Pending<ValuesOf<Of<V>>> {
-    return this.#add(operators.expand(values, counts), options.keep);
+    return this.#add(operators.expand(values, counts), options);
   }
 
   /** See Client.gather. */
@@ -200,7 +200,7 @@ export class Chain {
     intervals: GatherIntervals,
     options: Partial<Keep> = {},
   ): Pending<ValuesOf<Of<V>>> {
-    return this.#add(operators.gather(source, intervals), options.keep);
+    return this.#add(operators.gather(source, intervals), options);
   }
 
   /** See Client.move. */
@@ -209,7 +209,7 @@ export class Chain {
     intervals: MoveIntervals,
     options: Partial<Keep> = {},
   ): Pending<ValuesOf<Of<V>>> {
-    return this.#add(operators.move(source, intervals), options.keep);
+    return this.#add(operators.move(source, intervals), options);
   }
 
   /** See Client.scatter. */
@@ -218,7 +218,7 @@ export class Chain {
     intervals: ScatterIntervals,
     options: Partial<Keep> = {},
   ): Pending<ValuesOf<Of<V>>> {
-    return this.#add(operators.scatter(source, intervals), options.keep);
+    return this.#add(operators.scatter(source, intervals), options);
   }
 
   /** See Client.loadBalance. */
@@ -226,7 +226,7 @@ export class Chain {
     counts: In<Counts>,
     options: Partial<KeepEach<"objects" | "ranks">> = {},
   ): LoadBalance<Pending<Indices>> {
-    return this.#add(operators.loadBalance(counts), options.keep);
+    return this.#add(operators.loadBalance(counts), options);
   }
 
   /** See Client.group. */
@@ -239,15 +239,12 @@ export class Chain {
     } & Partial<KeepEach<O>> = {},
   ): { [Name in O]: Pending<Groups<Of<K>, Of<V>>[Name]> } {
     type Found = { [Name in O]: Pending<Groups<Of<K>, Of<V>>[Name]> };
-    return this.#add(
-      groups.group(keys, options, (found) => found as Found),
-      options.keep,
-    );
+    return this.#add(groups.group(keys, options, (found) => found as Found), options);
   }
 
   /** See Client.unique. */
   unique<K extends In<Keys>>(keys: K, options: Link<UniqueOptions> = {}): Pending<ArrayOf<Of<K>>> {
-    return this.#add(groups.unique(keys, options), options.keep);
+    return this.#add(groups.unique(keys, options), options);
   }
 
   /** See Client.runLengthEncode. */
@@ -255,7 +252,7 @@ export class Chain {
     keys: K,
     options: LinkEach<Omit<UniqueOptions, "descending">, "keys" | "counts"> = {},
   ): { keys: Pending<ArrayOf<Of<K>>>; counts: Pending<BigInt64Array> } {
-    return this.#add(groups.runLengthEncode(keys, options), options.keep);
+    return this.#add(groups.runLengthEncode(keys, options), options);
   }
 
   /** See Client.combineSets. */
@@ -265,7 +262,7 @@ export class Chain {
     operation: SetOperationName,
     options: Link<SetOptions> = {},
   ): Pending<ArrayOf<Of<K>>> {
-    return this.#add(sets.combineSets(left, right, operation, options), options.keep);
+    return this.#add(sets.combineSets(left, right, operation, options), options);
   }
 
   /** See Client.combineSetsWithValues. */
@@ -276,7 +273,7 @@ export class Chain {
     values: { left: V; right?: V | undefined },
     options: LinkEach<SetOptions, "keys" | "values"> = {},
   ): KeysAndValues<Pending<ArrayOf<Of<K>>>, Pending<ValuesOf<Of<V>>>> {
-    return this.#add(sets.combineSetsWithValues(left, right, operation, values, options), options.keep);
+    return this.#add(sets.combineSetsWithValues(left, right, operation, values, options), options);
   }
 
   /** See Client.countSets. The number is an array of one int64. */
@@ -286,7 +283,7 @@ export class Chain {
     operation: SetOperationName,
     options: Link<SetOptions> = {},
   ): Pending<BigInt64Array> {
-    return this.#add(sets.countSets(left, right, operation, options), options.keep);
+    return this.#add(sets.countSets(left, right, operation, options), options);
   }
 
   /** See Client.join. A join with more rows than there is room for fails the chain, which does not run again. */
@@ -301,9 +298,9 @@ export class Chain {
     left: unknown,
     right: unknown,
     kind: PairJoin | LeftJoin,
-    options: Omit<JoinOptions, keyof CallOptions> & { keep?: unknown } = {},
+    options: Omit<JoinOptions, keyof CallOptions> & Keeping = {},
   ): unknown {
-    return this.#add(joins.join(left, right, kind, options), options.keep);
+    return this.#add(joins.join(left, right, kind, options), options);
   }
 
   /** See Client.countJoin. The number is an array of one int64. */
@@ -313,7 +310,7 @@ export class Chain {
     kind: PairJoin | LeftJoin,
     options: Link<CountJoinOptions> = {},
   ): Pending<BigInt64Array> {
-    return this.#add(joins.countJoin(left, right, kind, options), options.keep);
+    return this.#add(joins.countJoin(left, right, kind, options), options);
   }
 
   /** See Client.select. Only the answer tells the number of selected elements. */
@@ -322,7 +319,7 @@ export class Chain {
     by: Selection<Pending<unknown>>,
     options: Link<SelectOptions> = {},
   ): Pending<ValuesOf<Of<E>>> {
-    return this.#add(selections.select(elements, by, "elements", undefined, options), options.keep);
+    return this.#add(selections.select(elements, by, "elements", undefined, options), options);
   }
 
   /** See Client.selectWithValues. */
@@ -332,7 +329,7 @@ export class Chain {
     by: Selection<Pending<unknown>>,
     options: LinkEach<SelectOptions, "elements" | "values"> = {},
   ): ElementsAndValues<Pending<ValuesOf<Of<E>>>, Pending<ValuesOf<Of<V>>>> {
-    return this.#add(selections.select(elements, by, "elements", values, options), options.keep);
+    return this.#add(selections.select(elements, by, "elements", values, options), options);
   }
 
   /** See Client.argselect. */
@@ -341,7 +338,7 @@ export class Chain {
     by: Selection<Pending<unknown>>,
     options: Link<SelectOptions> = {},
   ): Pending<Indices> {
-    return this.#add(selections.select(elements, by, "indices", undefined, options), options.keep);
+    return this.#add(selections.select(elements, by, "indices", undefined, options), options);
   }
 
   /** See Client.partition. The number is an array of one int64. */
@@ -350,7 +347,7 @@ export class Chain {
     by: Selection<Pending<unknown>>,
     options: LinkEach<SelectOptions, "elements" | "count"> = {},
   ): Parted<Pending<ValuesOf<Of<E>>>, Pending<BigInt64Array>> {
-    return this.#add(selections.select(elements, by, "partition", undefined, options), options.keep);
+    return this.#add(selections.select(elements, by, "partition", undefined, options), options);
   }
 
   /** See Client.partitionWithValues. The number is an array of one int64. */
@@ -360,7 +357,7 @@ export class Chain {
     by: Selection<Pending<unknown>>,
     options: LinkEach<SelectOptions, "elements" | "values" | "count"> = {},
   ): Parted<Pending<ValuesOf<Of<E>>>, Pending<BigInt64Array>> & { values: Pending<ValuesOf<Of<V>>> } {
-    return this.#add(selections.select(elements, by, "partition", values, options), options.keep);
+    return this.#add(selections.select(elements, by, "partition", values, options), options);
   }
 
   /** See Client.remove. */
@@ -369,7 +366,7 @@ export class Chain {
     positions: In<Counts>,
     options: Partial<Keep> = {},
   ): Pending<ValuesOf<Of<E>>> {
-    return this.#add(selections.remove(elements, positions), options.keep);
+    return this.#add(selections.remove(elements, positions), options);
   }
 
   /** See Client.insert. The arrays lie here. */
@@ -379,17 +376,17 @@ export class Chain {
     inserted: E,
     options: Partial<Keep> = {},
   ): Pending<ValuesOf<E>> {
-    return this.#add(selections.insert(elements, positions, inserted), options.keep);
+    return this.#add(selections.insert(elements, positions, inserted), options);
   }
 
   /** See Client.rank. */
   rank(keys: In<Keys>, method: "average", options?: Link<RankKeysOptions>): Pending<Float64Array>;
   rank(keys: In<Keys>, method: PositionRank, options?: Link<RankKeysOptions>): Pending<Indices>;
   rank(keys: unknown, method: RankMethod, options: Link<RankKeysOptions> = {}): unknown {
-    return this.#add(selections.rank(keys, method, options), options.keep);
+    return this.#add(selections.rank(keys, method, options), options);
   }
 
-  #add<R>(task: Task<R>, keep: unknown): R {
+  #add<R>(task: Task<R>, options: Keeping): R {
     this.#checkNotRun();
     if (this.#added.length === MAX_OPERATIONS) {
       throw new InvalidArgumentError(`chain: at most ${MAX_OPERATIONS} operators`, { field: "plan.operations" });
@@ -403,7 +400,7 @@ export class Chain {
       const name = `t${this.#added.length}.${at}-${this.#id}`;
       return new Pending<unknown>(this, name, output.element, output.count);
     });
-    this.#added.push({ task, keep: keptNames(task, keep), results });
+    this.#added.push({ task, keep: keptNames(task, options), results });
     return task.finish(results);
   }
 

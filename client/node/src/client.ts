@@ -4,7 +4,6 @@ import type {
   ColumnSearchOptions,
   CountJoinOptions,
   Counts,
-  Dividing,
   GatherIntervals,
   GroupOptions,
   Groups,
@@ -39,7 +38,7 @@ import type { Indices, NumberArray, Records, Rows } from "./elements.js";
 import * as groups from "./groups.js";
 import type { GroupOutputName } from "./groups.js";
 import { checkHealth } from "./health.js";
-import { keptNames, type KeepingOptions } from "./keeping.js";
+import { keptNames, type Keeping, type KeepingOptions } from "./keeping.js";
 import * as joins from "./joins.js";
 import type { LeftJoin, PairJoin } from "./joins.js";
 import * as kept from "./kept.js";
@@ -236,24 +235,24 @@ export class Client extends Selecting {
   expand(
     values: Values,
     counts: Counts | number | bigint,
-    options: CallOptions & Keep & Dividing,
+    options: CallOptions & Keep,
   ): Promise<KeptArray>;
   expand<V extends Values>(
     values: V,
     counts: Counts | number | bigint,
     options?: CallOptions,
   ): Promise<ValuesOf<V>>;
-  expand(values: unknown, counts: unknown, options: CallOptions & Partial<Keep> & Dividing = {}): Promise<unknown> {
+  expand(values: unknown, counts: unknown, options: CallOptions & Partial<Keep> = {}): Promise<unknown> {
     return this.#perform(() => operators.expand(values, counts), options);
   }
 
   /** Copies intervals of the source, which may overlap, one after the other. */
-  gather(source: Values, intervals: GatherIntervals, options: CallOptions & Keep & Dividing): Promise<KeptArray>;
+  gather(source: Values, intervals: GatherIntervals, options: CallOptions & Keep): Promise<KeptArray>;
   gather<V extends Values>(source: V, intervals: GatherIntervals, options?: CallOptions): Promise<ValuesOf<V>>;
   gather(
     source: unknown,
     intervals: GatherIntervals,
-    options: CallOptions & Partial<Keep> & Dividing = {},
+    options: CallOptions & Partial<Keep> = {},
   ): Promise<unknown> {
     return this.#perform(() => operators.gather(source, intervals), options);
   }
@@ -262,12 +261,12 @@ export class Client extends Selecting {
    * Copies counts[i] elements from sourceOffsets[i] to destinationOffsets[i], for each i.
    * @returns the destination after all copies
    */
-  move(source: Values, intervals: MoveIntervals, options: CallOptions & Keep & Dividing): Promise<KeptArray>;
+  move(source: Values, intervals: MoveIntervals, options: CallOptions & Keep): Promise<KeptArray>;
   move<V extends Values>(source: V, intervals: MoveIntervals, options?: CallOptions): Promise<ValuesOf<V>>;
   move(
     source: unknown,
     intervals: MoveIntervals,
-    options: CallOptions & Partial<Keep> & Dividing = {},
+    options: CallOptions & Partial<Keep> = {},
   ): Promise<unknown> {
     return this.#perform(() => operators.move(source, intervals), options);
   }
@@ -276,12 +275,12 @@ export class Client extends Selecting {
    * Cuts the source into intervals of counts[i] elements and copies each to destinationOffsets[i].
    * @returns the destination after all copies
    */
-  scatter(source: Values, intervals: ScatterIntervals, options: CallOptions & Keep & Dividing): Promise<KeptArray>;
+  scatter(source: Values, intervals: ScatterIntervals, options: CallOptions & Keep): Promise<KeptArray>;
   scatter<V extends Values>(source: V, intervals: ScatterIntervals, options?: CallOptions): Promise<ValuesOf<V>>;
   scatter(
     source: unknown,
     intervals: ScatterIntervals,
-    options: CallOptions & Partial<Keep> & Dividing = {},
+    options: CallOptions & Partial<Keep> = {},
   ): Promise<unknown> {
     return this.#perform(() => operators.scatter(source, intervals), options);
   }
@@ -289,12 +288,12 @@ export class Client extends Selecting {
   /** Finds, for each work item, the object that made it and its rank; object i makes counts[i] items. */
   loadBalance(
     counts: Counts,
-    options: CallOptions & KeepEach<"objects" | "ranks"> & Dividing,
+    options: CallOptions & KeepEach<"objects" | "ranks">,
   ): Promise<LoadBalance<KeptArray>>;
   loadBalance(counts: Counts, options?: CallOptions): Promise<LoadBalance>;
   loadBalance(
     counts: unknown,
-    options: CallOptions & Partial<KeepEach<"objects" | "ranks">> & Dividing = {},
+    options: CallOptions & Partial<KeepEach<"objects" | "ranks">> = {},
   ): Promise<unknown> {
     return this.#perform(() => operators.loadBalance(counts), options);
   }
@@ -314,7 +313,7 @@ export class Client extends Selecting {
   ): Promise<Pick<Groups<K, V>, O>>;
   group(
     keys: unknown,
-    options: GroupOptions & Reduction<Keys, GroupOutputName> & { keep?: unknown } = {},
+    options: GroupOptions & Reduction<Keys, GroupOutputName> & Keeping = {},
   ): Promise<unknown> {
     return this.#perform(() => groups.group(keys, options, (found) => found), options);
   }
@@ -425,7 +424,7 @@ export class Client extends Selecting {
     left: unknown,
     right: unknown,
     kind: PairJoin | LeftJoin,
-    options: JoinOptions & { keep?: unknown } = {},
+    options: JoinOptions & Keeping = {},
   ): Promise<unknown> {
     return this.#perform(() => joins.join(left, right, kind, options), options);
   }
@@ -494,7 +493,7 @@ export class Client extends Selecting {
   async #perform<R>(make: () => Task<R>, options: KeepingOptions): Promise<R> {
     const { keep, sharded, ...rest } = options;
     const task = make();
-    return this.#connection.performOne(task, keptNames(task, keep, sharded), this.#connection.settings(rest));
+    return this.#connection.performOne(task, keptNames(task, { keep, sharded }), this.#connection.settings(rest));
   }
 }
 

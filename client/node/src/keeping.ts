@@ -1,13 +1,16 @@
+import type { Dividing } from "./arguments.js";
 import type { KeepAs } from "./connection.js";
 import { InvalidArgumentError } from "./errors.js";
 import type { CallOptions } from "./options.js";
 import type { Task } from "./task.js";
 
-/** Options of a call whose results the server may keep. */
-export interface KeepingOptions extends CallOptions {
+/** The options that say which results the server keeps, and how. */
+export interface Keeping extends Dividing {
   keep?: unknown;
-  sharded?: boolean | undefined;
 }
+
+/** Options of a call whose results the server may keep. */
+export interface KeepingOptions extends CallOptions, Keeping {}
 
 /** The results in the order in which they are outputs of a task. */
 const ORDER = [
@@ -34,8 +37,8 @@ function names(keep: unknown): unknown[] {
   return [...ofColumns, ...ORDER.map((name) => named[name]).filter((each) => each !== undefined)];
 }
 
-/** Where each result of a task goes, as the options `keep` and `sharded` say. */
-export function keptNames(task: Task<unknown>, keep: unknown, sharded = false): (KeepAs | undefined)[] {
+/** Where each result of a task goes. */
+export function keptNames(task: Task<unknown>, { keep, sharded = false }: Keeping): (KeepAs | undefined)[] {
   if (keep === undefined) {
     if (sharded) {
       const text = "sharded: is for results that the server keeps; name them with keep";

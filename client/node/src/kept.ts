@@ -31,8 +31,8 @@ export interface StoreOptions extends TransferOptions {
   type?: HalfType | undefined;
   /**
    * Have the server divide the array among its GPUs, so that it may be larger than the memory of one. It can be
-   * fetched, listed and deleted. Merges, sorts without segments, `expand`, `gather`, `move` and `scatter` take it, but
-   * not as counts or offsets; the server refuses all other calls.
+   * fetched, listed and deleted. All GPUs work on merges, on sorts, and on `expand`, `gather`, `move`, `scatter` and
+   * `loadBalance`; other operators bring the parts to one GPU, which must have room for them.
    */
   sharded?: boolean | undefined;
 }
