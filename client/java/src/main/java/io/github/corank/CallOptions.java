@@ -130,11 +130,11 @@ public final class CallOptions implements Cloneable {
 
   /**
    * Has the server divide what it keeps among its GPUs: the array of {@link Client#store}, or the
-   * results of {@link Client#keep}; of no other call, and no default of a client. Such an array may
-   * be larger than the memory of one GPU. It can be fetched, listed and deleted. All GPUs work on
-   * {@link Merge}, {@link Sort}, {@link Expand}, {@link Gather}, {@link Move},
-   * {@link Scatter} and {@link LoadBalance}; other operators bring its parts to one GPU, which must
-   * have room for them.
+   * results of {@link Client#keep}; of no other call, and no default of a client. In chains, {@link
+   * Chain#keepSharded} does so. Such an array may be larger than the memory of one GPU. It can be
+   * fetched, listed and deleted. All GPUs work on {@link Merge}, {@link Sort}, {@link Expand},
+   * {@link Gather}, {@link Move}, {@link Scatter} and {@link LoadBalance}; other operators bring
+   * its parts to one GPU, which must have room for them.
    */
   public CallOptions sharded() {
     CallOptions made = copy();

@@ -37,7 +37,7 @@ public final class Chain {
    * @throws CorankException.InvalidArgument it does not fit, or there are 16 already
    */
   public <R> Step<R> add(Operator<R> operator) {
-    return add(operator, null);
+    return add(operator, null, false);
   }
 
   /**
@@ -47,10 +47,18 @@ public final class Chain {
    * @throws CorankException.InvalidArgument it does not fit, or there are 16 already
    */
   public <R> Step<R> keep(Operator<R> operator, String... names) {
-    return add(operator, names);
+    return add(operator, names, false);
   }
 
-  private <R> Step<R> add(Operator<R> operator, String[] names) {
+  /**
+   * As {@link #keep}, and the server divides these results among its GPUs; see {@link
+   * CallOptions#sharded}.
+   */
+  public <R> Step<R> keepSharded(Operator<R> operator, String... names) {
+    return add(operator, names, true);
+  }
+
+  private <R> Step<R> add(Operator<R> operator, String[] names, boolean sharded) {
     if (started) {
       throw new IllegalStateException("the chain has run; make another one");
     }
@@ -65,7 +73,7 @@ public final class Chain {
             in.field() + ": is a result of another chain", in.field());
       }
     }
-    List<StoredPlace> kept = names == null ? null : Calls.kept(task, List.of(names), false);
+    List<StoredPlace> kept = names == null ? null : Calls.kept(task, List.of(names), sharded);
     task.inputs.stream()
         .filter(in -> in.value() instanceof Pending)
         .forEach(in -> ((Pending) in.value()).take());

@@ -6,8 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.corank.v1.Array;
+import io.github.corank.v1.Operation;
+import io.github.corank.v1.OperationResult;
 import io.github.corank.v1.SortResponse;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -51,6 +55,26 @@ class KeptTest {
       assertFalse(server.sorts.get(1).getKeysDestination().getStored().getSharded());
       assertFalse(client.store("big", KEYS).isSharded());
     }
+  }
+
+  @Test
+  void stepsOfChainsKeepTheirResultsSharded() {
+    List<Operation> plan = new ArrayList<>();
+    OperationResult.Builder sorted = OperationResult.newBuilder();
+    sorted
+        .getSortBuilder()
+        .setKeys(Array.newBuilder().setType(ElementType.INT32.wire()).setCount(3));
+    server.onChain(plan, sorted.build(), sorted.build());
+    try (Client client = server.client().build()) {
+      Chain chain = client.chain();
+      Chain.Step<SortResult> divided = chain.keepSharded(Sort.of(KEYS), "divided");
+      Chain.Step<SortResult> whole = chain.keep(Sort.of(KEYS), "whole");
+      chain.run();
+      assertTrue(divided.kept().get(0).isSharded());
+      assertFalse(whole.kept().get(0).isSharded());
+    }
+    assertTrue(plan.get(0).getSort().getKeysDestination().getStored().getSharded());
+    assertFalse(plan.get(1).getSort().getKeysDestination().getStored().getSharded());
   }
 
   @Test
