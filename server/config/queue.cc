@@ -36,9 +36,9 @@ ABSL_FLAG(
     "Maximum total bytes of one tenant's waiting requests, at least --max-request-bytes. 0: no fixed limit, as above.");
 ABSL_FLAG(
     int32_t, tenant_max_rate, 0,
-    "Maximum number of requests that one tenant may make in a second, on all its connections: calls of operators, "
-    "of Execute, and calls that register memory or store or fetch arrays. The server refuses further ones before "
-    "it reads their messages, except those of ModelStreamInfer. 0: no limit.");
+    "Requests a second that one tenant may make on all its connections, and as many at once: calls of operators and "
+    "of Execute, and calls that register memory or store or fetch arrays. The server refuses others unread; with "
+    "ModelStreamInfer, it reads them first. 0: no limit.");
 ABSL_FLAG(int32_t, batch_delay_us, 0,
           "Microseconds that a small request waits for others to form a batch while a lane is free, 0 to 1000000.");
 ABSL_FLAG(corank::ByteCount, batch_bytes, 1 << 20,

@@ -100,7 +100,7 @@ class ExecutePlan final : public StreamedRequest {
   absl::Status CheckOperation(int operation, bool reserve);
   // Whether an array or a result of the operation is sharded. Earlier operations have been executed, or will be.
   PlanShards ShardsOf(int operation) const;
-  // Whether the place is that of counts or offsets, of which the host makes a copy wherever they lie.
+  // Whether counts or offsets lie in the place. The host copies these from wherever they lie.
   bool IsStoredControl(const v1::StoredPlace& place) const { return stored_controls_.contains(&place); }
   // The operation on these places. If arrays or results are sharded, their devices share it if they can.
   absl::StatusOr<std::unique_ptr<Operation>> Make(int operation, ExecutePlaces& places) const;

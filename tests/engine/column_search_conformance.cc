@@ -176,7 +176,7 @@ TEST_F(SearchColumns, FindsManyRows) {
 // Around the rows whose first bytes a GPU writes down, and the rows for each needle.
 TEST_F(SearchColumns, FindsAboutAsManyRowsAsAreWrittenDown) {
   const int64_t most = int64_t{1} << 19;
-  for (const auto &[haystack, needles] : {std::pair{most, most / 4}, {most + 1, most}, {most, most / 4 - 1}}) {
+  for (const auto& [haystack, needles] : {std::pair{most, most / 4}, {most + 1, most}, {most, most / 4 - 1}}) {
     CheckSplit({Numbers(KeyType::kUint32, kAscending, Distribution::kSixteenDistinct, haystack + needles, 1),
                 Numbers(KeyType::kUint32, kDescending, Distribution::kUniform, haystack + needles, 2)},
                haystack);

@@ -65,9 +65,9 @@ const (
 	// RESOURCE_EXHAUSTED with RetryInfo. Others use the device memory, host memory or room for kept arrays that the
 	// request needs. Retry later.
 	ErrorReason_ERROR_REASON_MEMORY_FULL ErrorReason = 9
-	// RESOURCE_EXHAUSTED. The caller's tenant has as much as one tenant may have. Of kept bytes, regions and leases:
-	// delete, unregister or close some. Of waiting requests, of unread answers, or of calls a second, which are those of
-	// operators, of Execute, and those that register memory or store or fetch arrays: wait as long as the RetryInfo says.
+	// RESOURCE_EXHAUSTED. The caller's tenant is at a limit. For kept bytes, regions and leases: delete, unregister or
+	// close some. For waiting requests, unread answers and requests a second (--tenant-max-rate): wait as long as the
+	// RetryInfo says.
 	ErrorReason_ERROR_REASON_QUOTA_EXCEEDED ErrorReason = 10
 	// RESOURCE_EXHAUSTED with RetryInfo. The server has its maximum of regions, leases or health watches. Retry later.
 	ErrorReason_ERROR_REASON_TOO_MANY_OPEN ErrorReason = 11

@@ -3507,9 +3507,9 @@ pub enum ErrorReason {
     /// RESOURCE_EXHAUSTED with RetryInfo. Others use the device memory, host memory or room for kept arrays that the
     /// request needs. Retry later.
     MemoryFull = 9,
-    /// RESOURCE_EXHAUSTED. The caller's tenant has as much as one tenant may have. Of kept bytes, regions and leases:
-    /// delete, unregister or close some. Of waiting requests, of unread answers, or of calls a second, which are those of
-    /// operators, of Execute, and those that register memory or store or fetch arrays: wait as long as the RetryInfo says.
+    /// RESOURCE_EXHAUSTED. The caller's tenant is at a limit. For kept bytes, regions and leases: delete, unregister or
+    /// close some. For waiting requests, unread answers and requests a second (--tenant-max-rate): wait as long as the
+    /// RetryInfo says.
     QuotaExceeded = 10,
     /// RESOURCE_EXHAUSTED with RetryInfo. The server has its maximum of regions, leases or health watches. Retry later.
     TooManyOpen = 11,
@@ -3804,14 +3804,13 @@ pub struct StoreArrayHeader {
     /// counts as 4096 bytes or more. --devices-per-request limits the number of parts. With one GPU, there is one part.
     /// The parts of two arrays lie on the same GPUs unless the server lost a GPU, or one stalled, in between.
     ///
-    /// Any array of any operator may be a sharded one. All GPUs work together on a Merge, on ExpandIntervals,
-    /// GatherIntervals, MoveIntervals, ScatterIntervals and LoadBalance, and on a Sort of keys, or by columns without
-    /// segments, ranks and strings of variable length, wherever the other arrays lie. The results of a unary call must
-    /// then be sharded, or go to the message or to shared memory. Otherwise one GPU copies the parts together.
-    /// INVALID_ARGUMENT if they and the results take more than --device-budget-bytes: place the results so that all GPUs
-    /// work together, or send less at a time. A Merge takes at most 32 parts of arrays: on N GPUs 32 / N arrays, those in
-    /// other places included. INVALID_ARGUMENT also if the sharded arrays of a call, except counts and offsets, lie on
-    /// different GPUs. Default: false.
+    /// Any array of any operator may be sharded. All GPUs work together on a Merge, on ExpandIntervals, GatherIntervals,
+    /// MoveIntervals, ScatterIntervals and LoadBalance, on a Sort of keys, and on a Sort by columns without segments,
+    /// ranks and strings of variable length, if the results of a unary call are sharded or go to the message or to shared
+    /// memory. Otherwise one GPU copies the parts together. INVALID_ARGUMENT if the parts and the results exceed
+    /// --device-budget-bytes: place the results so that all GPUs work together, or send less at a time. A Merge takes at
+    /// most 32 parts of arrays: on N GPUs 32 / N arrays, those in other places included. INVALID_ARGUMENT also if the
+    /// sharded arrays of a call, except counts and offsets, lie on different GPUs. Default: false.
     #[prost(bool, tag = "4")]
     pub sharded: bool,
 }

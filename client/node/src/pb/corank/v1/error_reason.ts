@@ -67,9 +67,9 @@ export enum ErrorReason {
    */
   ERROR_REASON_MEMORY_FULL = 9,
   /**
-   * ERROR_REASON_QUOTA_EXCEEDED - RESOURCE_EXHAUSTED. The caller's tenant has as much as one tenant may have. Of kept bytes, regions and leases:
-   * delete, unregister or close some. Of waiting requests, of unread answers, or of calls a second, which are those of
-   * operators, of Execute, and those that register memory or store or fetch arrays: wait as long as the RetryInfo says.
+   * ERROR_REASON_QUOTA_EXCEEDED - RESOURCE_EXHAUSTED. The caller's tenant is at a limit. For kept bytes, regions and leases: delete, unregister or
+   * close some. For waiting requests, unread answers and requests a second (--tenant-max-rate): wait as long as the
+   * RetryInfo says.
    */
   ERROR_REASON_QUOTA_EXCEEDED = 10,
   /** ERROR_REASON_TOO_MANY_OPEN - RESOURCE_EXHAUSTED with RetryInfo. The server has its maximum of regions, leases or health watches. Retry later. */
