@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -79,6 +80,7 @@ RawPeer::~RawPeer() {
 void RawPeer::Secure(const std::string& protocol) {
   const std::string offer =
       protocol.empty() ? "" : absl::StrCat(std::string(1, static_cast<char>(protocol.size())), protocol);
+  signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to a connection that the server has closed, too
   SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
   ssl_ = SSL_new(context);
   SSL_CTX_free(context);  // the session keeps it
