@@ -12,30 +12,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from corank._frames import ArrowTables, Rows, check_categories
-from corank._key_columns import Nan, Nulls
+from corank._frames import ArrowTables
+from corank._key_columns import Nan
+from corank._pandas_frames import IndexedFrames
 
 
-class CudfFrames(ArrowTables):
+class CudfFrames(IndexedFrames, ArrowTables):
     """cuDF, whose nulls are last, and whose NaNs are greater than all numbers."""
 
     name = "cudf"
-    nulls: Nulls = "last"
     nan: Nan = "greatest"
-    joins_nulls = True
-    groups_nulls = False
 
     def __init__(self) -> None:
         self._cudf = sys.modules["cudf"]
-
-    def columns(self, table: Any) -> list[Any]:
-        return list(table.columns)
-
-    def levels(self, table: Any) -> Sequence[Any]:
-        return [name for name in table.index.names if name is not None]
-
-    def count(self, table: Any) -> int:
-        return len(table)
 
     def values(self, table: Any, name: Any) -> Any:
         return table[name].to_arrow()
@@ -57,15 +46,6 @@ class CudfFrames(ArrowTables):
         column = table[name]
         is_number = getattr(column.dtype, "kind", "O") in "iuf"
         return column.values if is_number and not column.has_nulls else None
-
-    def check_orders(self, tables: Sequence[Any], names: Sequence[Any]) -> None:
-        check_categories(self, tables, names)
-
-    def select(self, table: Any, names: Sequence[Any]) -> Any:
-        return table[list(names)]
-
-    def take(self, table: Any, rows: Rows) -> Any:
-        return table.take(rows)
 
     def concat(self, tables: Sequence[Any]) -> Any:
         self._check_names(tables)

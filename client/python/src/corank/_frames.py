@@ -1,6 +1,6 @@
-"""Tables of pandas, polars and Arrow: their columns as Arrow arrays, and rows taken from them in their own form.
+"""Tables of polars and Arrow: their columns as Arrow arrays, and rows taken from them in their own form.
 
-pandas and polars are not imported: a table of theirs says by its type what it is, and its module is loaded then.
+polars is not imported: a table of it says by its type what it is, and its module is loaded then.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Library(ABC):
         """The table of these columns."""
 
 
-class _ByColumn(Library):
+class ByColumn(Library):
     """A library that takes rows of a column in one thread."""
 
     def picked(self, wanted: Sequence[Wanted]) -> list[Any]:
@@ -193,7 +193,7 @@ class _ByColumn(Library):
         """What `pick` makes of a column; without places, of all rows."""
 
 
-class ArrowTables(_ByColumn):
+class ArrowTables(ByColumn):
     name = "pyarrow"
     nulls: Nulls = "last"
     nan: Nan = "beside_null"
@@ -282,14 +282,14 @@ class PolarsFrames(Library):
         return list(table.columns)
 
     def values(self, table: Any, name: Any) -> Any:
-        return _arrow_of(name, table.get_column(name))
+        return arrow_of(name, table.get_column(name))
 
     def key(self, table: Any, name: Any, by_value: bool = False) -> Any:
         column, polars = table.get_column(name), self._polars
         if column.dtype in (polars.String, polars.Binary):
             return column.to_arrow(compat_level=polars.CompatLevel.newest())  # views, as they are in memory
         is_physical = column.dtype == polars.Enum and not by_value
-        return _arrow_of(name, column.to_physical() if is_physical else column)
+        return arrow_of(name, column.to_physical() if is_physical else column)
 
     def has_numbers(self, table: Any, name: Any) -> bool:
         column = table.get_column(name)
@@ -367,110 +367,6 @@ class PolarsFrames(Library):
         return self._polars.DataFrame([column.alias(name) for name, column in columns.items()])
 
 
-class PandasFrames(_ByColumn):
-    name = "pandas"
-    nulls: Nulls = "last"
-    nan: Nan = "null"
-    joins_nulls = True
-    groups_nulls = False
-
-    def __init__(self) -> None:
-        self._pandas = sys.modules["pandas"]
-
-    def columns(self, table: Any) -> list[Any]:
-        return list(table.columns)
-
-    def levels(self, table: Any) -> Sequence[Any]:
-        return [name for name in table.index.names if name is not None]
-
-    def values(self, table: Any, name: Any) -> Any:
-        column = table[name]
-        is_sparse = isinstance(column.dtype, self._pandas.SparseDtype)
-        return _arrow_of(name, column.sparse.to_dense() if is_sparse else column)
-
-    def key(self, table: Any, name: Any, by_value: bool = False) -> Any:
-        column = table[name]
-        if not by_value and isinstance(
-            column.dtype, self._pandas.CategoricalDtype
-        ):  # pandas sorts it in the order of its categories
-            codes = column.cat.codes.to_numpy()
-            return pa.array(codes, mask=codes < 0)
-        return self.values(table, name)
-
-    def categories(self, table: Any, name: Any) -> list[Any] | None:
-        dtype = table[name].dtype
-        return list(dtype.categories) if isinstance(dtype, self._pandas.CategoricalDtype) else None
-
-    def check_orders(self, tables: Sequence[Any], names: Sequence[Any]) -> None:
-        check_categories(self, tables, names)
-
-    def select(self, table: Any, names: Sequence[Any]) -> Any:
-        return table[list(names)]
-
-    def take(self, table: Any, rows: Rows) -> Any:
-        return table.take(rows)
-
-    def concat(self, tables: Sequence[Any]) -> Any:
-        self._check_names(tables)
-        return self._pandas.concat(list(tables))
-
-    def _places(self, rows: Rows) -> Any:
-        return rows.astype(np.intp, copy=False), bool(rows.min(initial=0) < 0)
-
-    def _picked(self, table: Any, name: Any, places: Any) -> Any:
-        column, series = table[name], self._pandas.Series
-        is_numpy = isinstance(column.dtype, np.dtype)
-        values = column.to_numpy() if is_numpy else column.array
-        if places is None:
-            made = values.copy()
-        else:
-            # With a hole, integers of NumPy become floats and bools objects, as in pandas' own joins.
-            rows, has_holes = places
-            take = self._pandas.api.extensions.take
-            made = take(values, rows, allow_fill=has_holes) if is_numpy else values.take(rows, allow_fill=has_holes)
-        return series(made, dtype=made.dtype) if is_numpy else series(made)  # objects might be taken for strings
-
-    def append(self, first: Any, second: Any) -> Any:
-        return self._pandas.concat([first, second], ignore_index=True)
-
-    def again(self, column: Any, rows: Rows) -> Any:
-        return column.take(rows).reset_index(drop=True)
-
-    def column(self, array: Any, table: Any, name: Any, exact: bool) -> Any:
-        pandas, made = self._pandas, array.to_pandas()
-        if name is None:
-            return made
-        dtype = table[name].dtype
-        if exact and array.null_count and hasattr(dtype, "__from_arrow__"):
-            return pandas.Series(dtype.__from_arrow__(array))  # without a way through floats
-        if exact:
-            return made.astype(dtype)
-        if isinstance(dtype, pandas.ArrowDtype):
-            return pandas.Series(array, dtype=pandas.ArrowDtype(array.type))
-        if hasattr(dtype, "numpy_dtype"):  # a nullable one of pandas
-            nullable = {"int64": "Int64", "uint64": "UInt64", "double": "Float64"}[str(array.type)]
-            return made.astype(nullable)
-        return made
-
-    def build(self, columns: Mapping[Any, Any]) -> Any:
-        return self._pandas.DataFrame(dict(columns), copy=False)
-
-
-def check_categories(library: Library, tables: Sequence[Any], names: Sequence[Any]) -> None:
-    """Refuses tables whose columns of these names have other categories, or have them in another order.
-
-    Raises:
-        InvalidArgument: it names the first of them.
-    """
-    for name in names:
-        first = library.categories(tables[0], name)
-        for at, each in enumerate(tables):
-            if library.categories(each, name) != first:
-                text = f"tables[{at}]: the categories of {name!r} are not those of tables[0], nor in their order"
-                text += f"; convert it by astype(tables[0][{name!r}].dtype), and sort again"
-                raise InvalidArgument(text, field=f"tables[{at}]")
-
-
 def _has_decimals(keys: Any) -> bool:
     """Whether a key table has decimals, which polars does not take with more than 38 digits."""
     return any(pa.types.is_decimal(type_) for type_ in keys.schema.types)
@@ -481,7 +377,7 @@ def line(error: BaseException) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _arrow_of(name: Any, column: Any) -> Any:
+def arrow_of(name: Any, column: Any) -> Any:
     """A column of pandas or polars as an Arrow array; NaN of NumPy's floats stay NaN.
 
     Raises:

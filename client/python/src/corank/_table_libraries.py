@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from corank._cudf_frames import CudfFrames
-from corank._frames import ArrowTables, Library, PandasFrames, PolarsFrames, line
+from corank._frames import ArrowTables, Library, PolarsFrames, line
+from corank._pandas_frames import PandasFrames
 
 
 def _is_frame(table: Any, library: str) -> bool:
