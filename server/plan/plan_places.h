@@ -26,8 +26,8 @@ bool AnyStored(const google::protobuf::Message& message,
 /// Whether an array of the message is read from the store or is a temporary one.
 bool ReadsStored(const google::protobuf::Message& message);
 
-/// The devices of the sharded arrays and results of a plan, as a mask; 0: none is sharded. If arrays differ in this,
-/// those of one of them. Ignores arrays that are controls, because the host reads these.
+/// The devices of the sharded arrays and results of a plan, as a mask; 0: none is sharded. If arrays lie on different
+/// devices, those of one of them. Leaves out controls (counts and offsets), because the host reads these.
 uint64_t FindShardDevices(const v1::Plan& plan, const SharedPlaces& places, const std::string& tenant,
                           absl::FunctionRef<bool(const v1::StoredPlace& place)> is_control);
 

@@ -28,8 +28,8 @@ class LargeCalls {
   struct Options {
     /// Turns at a time.
     int most_turns = 16;
-    /// Calls that may wait for one; those of one tenant; and those of one connection, so that others of its tenant find
-    /// room.
+    /// How many calls may wait for a turn: in all, of one tenant, and of one connection. The last limit leaves the
+    /// tenant's other connections room.
     int most_waiting = 512, most_waiting_of_tenant = 128, most_waiting_of_connection = 96;
     /// How long a call keeps others waiting at most. Later it goes on without a turn: it may be slow for good.
     std::chrono::nanoseconds most_time = std::chrono::milliseconds(25);

@@ -16,13 +16,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using Ints = std::vector<int32_t>;
-
-Ints Sorted(Ints keys) {
-  std::sort(keys.begin(), keys.end());
-  return keys;
-}
-
 Ints Merged(const Ints& a, const Ints& b) {
   Ints merged;
   std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(merged));

@@ -19,6 +19,13 @@
 namespace corank::testing {
 
 /// Of a device for kept arrays.
+using Ints = std::vector<int32_t>;
+
+inline Ints Sorted(Ints keys) {
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
 inline constexpr int64_t kDeviceBytes = 40'000, kPlenty = int64_t{1} << 20;
 
 class ShardedKeptTest : public ShardedTest {

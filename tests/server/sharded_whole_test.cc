@@ -18,13 +18,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using Ints = std::vector<int32_t>;
-
-Ints Sorted(Ints keys) {
-  std::sort(keys.begin(), keys.end());
-  return keys;
-}
-
 class WholeTest : public ShardedKeptTest {
  protected:
   template <typename Request>
