@@ -88,6 +88,9 @@ enum class Pace : uint8_t {
   kBrief,
 };
 
+/// Pinned memory that a stream takes for a request that copies from or to devices that it does not reach.
+constexpr int64_t kRelayBytes = int64_t{8} << 20;
+
 /// One in-order sequence of work. Not thread-safe: used by one thread at a time.
 ///
 /// Errors: RESOURCE_EXHAUSTED when memory is short (the stream stays usable), INTERNAL for a fault of one operation,
@@ -119,7 +122,8 @@ class EngineStream {
   /// Enqueues a fill of device memory with first, first + 1, ...: `count` unsigned integers of element_bytes (4 or 8)
   /// bytes. The width must hold all of them.
   virtual absl::Status Iota(void* d_out, int element_bytes, int64_t first, int64_t count) = 0;
-  /// Enqueues a copy within device memory; either place may be on another device.
+  /// Enqueues a copy within device memory; one place may be on another device. Without a link (EngineInfo::linked), the
+  /// bytes pass through pinned memory in pieces, and the host waits for none of them.
   virtual absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) = 0;
   /// Enqueue copies between host memory and device memory, at full speed if the host memory is pinned. The caller keeps
   /// both places until Finish.

@@ -46,7 +46,7 @@ class PeerCopyTest : public ::testing::TestWithParam<std::vector<int>> {};
 TEST_P(PeerCopyTest, BothWaysByEitherStream) {
   if (CountCudaDevices().value_or(0) < 2) GTEST_SKIP() << "fewer than two GPUs on this machine";
   const Gpu gpus[2] = {Gpu(0, GetParam()), Gpu(1, GetParam())};
-  for (const size_t count : {size_t{1}, size_t{5'000'001}}) {  // more than a piece
+  for (const size_t count : {size_t{1}, size_t{5'000'001}}) {  // more than all pieces of HostRelay
     std::vector<uint32_t> words(count);
     std::iota(words.begin(), words.end(), 7);
     for (const int from : {0, 1}) {
@@ -60,6 +60,32 @@ TEST_P(PeerCopyTest, BothWaysByEitherStream) {
         EXPECT_EQ(gpus[1 - from].Words(*target), words) << "from " << from << " by " << by;
       }
     }
+  }
+}
+
+TEST_P(PeerCopyTest, CopiesFollowEachOtherAndCrossThoseOfAnotherStream) {
+  if (CountCudaDevices().value_or(0) < 2) GTEST_SKIP() << "fewer than two GPUs on this machine";
+  const Gpu gpus[2] = {Gpu(0, GetParam()), Gpu(1, GetParam())};
+  const std::vector<uint32_t> none(5'000'001);
+  std::vector<uint32_t> words[2] = {none, none};
+  std::vector<std::unique_ptr<EngineMemory>> first, there, back;
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    std::iota(words[i].begin(), words[i].end(), static_cast<uint32_t>(7 + i));
+    first.push_back(gpus[i].Array(words[i]));
+    there.push_back(gpus[1 - i].Array(none));
+    back.push_back(gpus[i].Array(none));
+    ASSERT_TRUE(gpus[i].stream->Begin().ok());
+  }
+  const int64_t bytes = first[0]->size_bytes();
+  for (const size_t i : {size_t{0}, size_t{1}})
+    EXPECT_TRUE(gpus[i].stream->Copy(there[i]->data(), first[i]->data(), bytes).ok());
+  for (const size_t i : {size_t{0}, size_t{1}}) EXPECT_TRUE(gpus[i].stream->Zero(first[i]->data(), bytes).ok());
+  for (const size_t i : {size_t{0}, size_t{1}})
+    EXPECT_TRUE(gpus[i].stream->Copy(back[i]->data(), there[i]->data(), bytes).ok());
+  for (const size_t i : {size_t{0}, size_t{1}}) ASSERT_TRUE(gpus[i].stream->Finish().ok());
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    EXPECT_EQ(gpus[1 - i].Words(*there[i]), words[i]) << i;
+    EXPECT_EQ(gpus[i].Words(*back[i]), words[i]) << i;
   }
 }
 

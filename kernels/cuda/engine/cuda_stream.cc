@@ -66,6 +66,7 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, int64
 CudaStream::CudaStream(int device, int64_t keep_bytes, const Kept& kept, cudaStream_t stream)
     : device_(device),
       stream_(stream),
+      relay_(device, stream),
       device_arena_(DeviceMemory(device, stream), {kDeviceChunkBytes, kFirstChunkBytes, keep_bytes, kept.device}),
       pinned_arena_(PinnedMemory(), {kPinnedChunkBytes, kFirstChunkBytes, kKeepPinnedBytes, kept.host}) {}
 
@@ -88,6 +89,7 @@ absl::Status CudaStream::Begin(Pace pace) {
   has_unfinished_work_ = false;
   device_arena_.Reset();
   pinned_arena_.Reset();
+  h_relay_ = nullptr;
   arrivals_.clear();
   is_recorded_.fill(false);
   marked_points_ = 0;
@@ -176,31 +178,15 @@ absl::Status CudaStream::Copy(void* d_to, const void* d_from, int64_t bytes) {
   return CopyThroughHost(d_to, d_from, bytes);
 }
 
-// Copies between GPUs without a link. Waits for each piece: such hosts are rare, and the bus is slower than the waits.
 absl::Status CudaStream::CopyThroughHost(void* d_to, const void* d_from, int64_t bytes) {
-  constexpr int64_t kPieceBytes = int64_t{16} << 20;
-  const absl::StatusOr<void*> h_piece = pinned_arena_.Allocate(std::min(bytes, kPieceBytes));
-  if (!h_piece.ok()) return h_piece.status();
-  const auto move = [this](void* to, const void* from, int64_t size, const void* d_end, cudaMemcpyKind kind) {
-    cudaPointerAttributes at = {};
-    CORANK_RETURN_IF_CUDA_FAILED(cudaPointerGetAttributes(&at, d_end), "find the GPU of an array");
-    const bool is_own = at.device == device_;
-    const cudaStream_t stream = is_own ? stream_ : cudaStreamPerThread;
-    CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(at.device), "set device");
-    const cudaError_t enqueued = cudaMemcpyAsync(to, from, static_cast<size_t>(size), kind, stream);
-    const cudaError_t done = cudaStreamSynchronize(stream);
-    CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
-    CORANK_RETURN_IF_CUDA_FAILED(enqueued, "copy between GPUs");
-    return ToStatus(done, "copy between GPUs");
-  };
-  for (int64_t at = 0; at < bytes; at += kPieceBytes) {
-    const int64_t size = std::min(kPieceBytes, bytes - at);
-    const char* const from = static_cast<const char*>(d_from) + at;
-    char* const to = static_cast<char*>(d_to) + at;
-    if (absl::Status out = move(*h_piece, from, size, from, cudaMemcpyDeviceToHost); !out.ok()) return out;
-    if (absl::Status in = move(to, *h_piece, size, to, cudaMemcpyHostToDevice); !in.ok()) return in;
+  if (h_relay_ == nullptr) {
+    const absl::StatusOr<void*> h_relay = pinned_arena_.Allocate(HostRelay::kBytes);
+    if (!h_relay.ok()) return h_relay.status();
+    h_relay_ = static_cast<char*>(*h_relay);
   }
-  return absl::OkStatus();
+  absl::Status status = relay_.Copy(d_to, d_from, bytes, h_relay_);
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  return status;
 }
 
 absl::Status CudaStream::CopyToDevice(void* d_to, const void* h_from, int64_t bytes) {

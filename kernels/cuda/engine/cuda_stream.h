@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/cuda/engine/cuda_memory.h"
+#include "kernels/cuda/engine/host_relay.h"
 #include "kernels/engine/arena.h"
 #include "kernels/engine/budget.h"
 #include "kernels/engine/engine.h"
@@ -94,6 +95,8 @@ class CudaStream final : public EngineStream {
   std::array<bool, kMarkCount> is_recorded_{};
   std::vector<cudaEvent_t> points_;  // the first marked_points_ belong to this request
   size_t marked_points_ = 0;
+  HostRelay relay_;
+  char* h_relay_ = nullptr;  // its pinned memory for this request, once there is a copy
   Arena<DeviceMemory> device_arena_;
   Arena<PinnedMemory> pinned_arena_;
   // For each report and for the splits of this request: the pinned memory that the device writes, the caller's place,
