@@ -7,12 +7,15 @@ Each library sorts its own table, and the client sorts the same one: by an int64
 a string, and, with a fifth of the rows, by a string of 8 to 64 bytes. By the same keys, polars and the client join each
 table with a quarter of its rows, and add up a column for each key, in the order of the keys. The client also
 sorts the keys with the only other column beside them, as `sort_by` does on a GPU, beside taking the rows. All
-works of a case take turns; each answer of the first round is checked.
+works of a case take turns; each answer of the first round is checked. With --phases, it prints the functions in which
+one more call of the client spends its time.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
+import re
 import statistics
 from collections.abc import Callable
 from pathlib import Path
@@ -26,8 +29,9 @@ from places_bench import commit_of, milliseconds, quantiles, require, write_resu
 # isort: split
 import corank
 from corank.testing import LocalServer
+from phases import phases
 
-Call = Callable[[], Any]
+Call = Callable[..., Any]
 
 
 class Case(NamedTuple):
@@ -38,12 +42,14 @@ class Case(NamedTuple):
     type: str
     distribution: str
     ours: Call
+    """Takes options of the client."""
     reference_name: str
     reference: Call
     number: Callable[[Any], np.ndarray]
     """The row numbers of a result."""
 
 
+@functools.cache
 def tables(rows: int) -> dict[str, tuple[Any, list[str], str, str]]:
     """Tables of Arrow by the names of their keys, with what these are."""
     rng = np.random.default_rng(rows)
@@ -82,8 +88,8 @@ def joins(client: corank.Client, rows: int) -> list[Case]:
         def by_polars(left: Any = left, right: Any = right, on: list[str] = keys) -> Any:
             return left.join(right, on=on, maintain_order="left_right")
 
-        def ours(left: Any = left, right: Any = right, on: list[str] = keys) -> Any:
-            return client.join_by(left, right, on)
+        def ours(left: Any = left, right: Any = right, on: list[str] = keys, **options: Any) -> Any:
+            return client.join_by(left, right, on, **options)
 
         row = f"join_by {name}, polars"
         number = lambda t: np.stack([t["row"].to_numpy(), t["other"].to_numpy()])  # noqa: E731
@@ -100,8 +106,8 @@ def groups(client: corank.Client, rows: int) -> list[Case]:
         def by_polars(frame: Any = frame, by: list[str] = keys) -> Any:
             return frame.group_by(by).agg(total=polars.col("row").sum()).sort(by)
 
-        def ours(frame: Any = frame, by: list[str] = keys) -> Any:
-            return client.group_by(frame, by).agg(total=("row", "sum"))
+        def ours(frame: Any = frame, by: list[str] = keys, **options: Any) -> Any:
+            return client.group_by(frame, by, **options).agg(total=("row", "sum"))
 
         row = f"group_by {name}, polars"
         number = lambda t: t["total"].to_numpy()  # noqa: E731
@@ -126,8 +132,8 @@ def cases(client: corank.Client, rows: int) -> list[Case]:
             (of_pandas, "pandas", by_pandas),
         ):
 
-            def ours(frame: Any = frame, by: list[str] = keys) -> Any:
-                return client.sort_by(frame, by)
+            def ours(frame: Any = frame, by: list[str] = keys, **options: Any) -> Any:
+                return client.sort_by(frame, by, **options)
 
             row = f"sort_by {name}, {reference_name}"
             number = lambda t: t["row"].to_numpy()  # noqa: E731
@@ -135,8 +141,8 @@ def cases(client: corank.Client, rows: int) -> list[Case]:
         if keys == ["k"]:
             k, numbers = table["k"].to_numpy(), table["row"].to_numpy()
 
-            def together(k: np.ndarray = k, numbers: np.ndarray = numbers) -> Any:
-                return {"row": client.sort(k, values=numbers)[1]}
+            def together(k: np.ndarray = k, numbers: np.ndarray = numbers, **options: Any) -> Any:
+                return {"row": client.sort(k, values=numbers, **options)[1]}
 
             def apart(table: Any = table, k: np.ndarray = k) -> Any:
                 return table.take(pa.array(client.argsort(k, index_dtype=None)))
@@ -147,7 +153,7 @@ def cases(client: corank.Client, rows: int) -> list[Case]:
     return out
 
 
-def measure(case: Case, rounds: int) -> dict[str, Any]:
+def measure(case: Case, rounds: int, with_phases: bool) -> dict[str, Any]:
     """The row of a case."""
     works = (case.ours, case.reference)
     mine, theirs = (case.number(work()) for work in works)
@@ -158,6 +164,8 @@ def measure(case: Case, rounds: int) -> dict[str, Any]:
             times.append(milliseconds(work))
     ours, reference = map(statistics.median, samples)
     print(f"{case.row}: {ours:.4g} ms, {case.reference_name} {reference:.4g} ms", flush=True)
+    if with_phases:
+        print("\n".join(f"  {line}" for line in phases(case.ours)), flush=True)
     return {
         "row": case.row,
         "type": case.type,
@@ -184,13 +192,16 @@ def main() -> int:
     parser.add_argument("--out", help="where the JSON goes")
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--filter", default="", help="time the rows whose name this regular expression finds")
+    parser.add_argument("--phases", action="store_true", help="print where a call of each row spends its time")
     parser.add_argument("--commit", default="", help="the commit to name in the JSON; by default what git says")
     options = parser.parse_args()
 
     arguments = ["--shared-memory=/corank-", f"--engine={options.engine}"]
     with LocalServer(options.corankd, arguments) as server, server.connect(deadline=600) as client:
         device = client.info().device
-        rows = [measure(case, options.rounds) for case in cases(client, options.rows)]
+        found = [case for case in cases(client, options.rows) if re.search(options.filter, case.row)]
+        rows = [measure(case, options.rounds, options.phases) for case in found]
     if options.out:
         write_results(Path(options.out), device, commit_of(options.commit), "make bench-tables", rows)
     return 0

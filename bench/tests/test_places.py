@@ -97,6 +97,28 @@ def test_tables_bench_writes_valid_results(tmp_path: Path) -> None:
     command += ["--rows", "5000", "--rounds", "2"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "function" not in done.stdout
     results = json.loads(out.read_text(encoding="utf-8"))
     jsonschema.validate(results, json.loads((BENCH / "results" / "schema.json").read_text(encoding="utf-8")))
     assert {row["reference_name"] for row in results["rows"]} == {"polars", "pandas", "rows taken here"}
+
+
+def test_tables_bench_prints_the_phases_of_the_rows_that_a_filter_finds() -> None:
+    corankd = os.environ.get("CORANKD")
+    if not corankd:
+        pytest.skip("CORANKD is not set")
+    for library in ("pandas", "polars", "pyarrow"):
+        pytest.importorskip(library)
+    command = [sys.executable, str(BENCH / "places" / "tables_bench.py"), "--corankd", corankd, "--rows", "5000"]
+    command += ["--rounds", "2", "--filter", "^join_by a string", "--phases"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    heading, *lines = done.stdout.splitlines()
+    assert heading.startswith("join_by a string, polars: ")
+    assert all(line.startswith("  ") for line in lines), done.stdout
+    assert sum("server's Join (" in line for line in lines) == 1
+    of_functions = [line.split() for line in lines if "_table_joins.py:" in line]
+    assert {"join_by", "joined_rows", "built"} <= {line[-1] for line in of_functions}
+    for total, own, _, calls, *_ in of_functions:
+        assert 0 <= float(own) <= float(total)
+        assert int(calls) > 0
