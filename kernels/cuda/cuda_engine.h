@@ -14,7 +14,7 @@ struct CudaEngineOptions {
   /// The ordinal of the GPU, as the driver counts.
   int device = 0;
   /// The GPUs to exchange memory with directly, where each can reach the other's (EngineInfo::linked). May include this
-  /// GPU. Copies from and to other GPUs pass through the host; the server shares no request with them.
+  /// GPU. Copies from and to other GPUs pass through the host, and kernels do not reach their memory.
   std::vector<int> peers;
 };
 

@@ -6,6 +6,7 @@
 #include "kernels/common/co_ranks.h"
 #include "kernels/common/key_order.h"
 #include "kernels/engine/alignment.h"
+#include "kernels/engine/key_cuts.h"
 
 namespace corank {
 namespace {
@@ -99,6 +100,10 @@ int64_t ShardedMerge::WorkspaceBytes(const Options& options, int64_t count, int 
   return kBuffers * buffer + TilesOf(options, count) * merge + runs * check;
 }
 
+int64_t ShardedMerge::MostCuts(const Options& options, int64_t count, int shards) {
+  return shards * TilesOf(options, count) + 1;
+}
+
 absl::Status ShardedMerge::Cut(std::vector<Run> runs, std::vector<const void*> are_ready, EngineStream& stream) {
   runs_ = std::move(runs);
   are_ready_ = std::move(are_ready);
@@ -107,8 +112,7 @@ absl::Status ShardedMerge::Cut(std::vector<Run> runs, std::vector<const void*> a
   for (size_t i = 0; i < checks_.size(); ++i) {
     if (absl::Status enqueued = CheckRun(runs_[i], &checks_[i]); !enqueued.ok()) return enqueued;
   }
-  std::vector<MergeInput> inputs;
-  for (const Run& run : runs_) inputs.push_back({run.keys, nullptr, run.count});
+  const std::vector<MergeInput> inputs = KeysOfRuns();
   SplitArgs args;
   args.key_type = options_.key_type;
   args.order = options_.order;
@@ -124,6 +128,38 @@ absl::Status ShardedMerge::Cut(std::vector<Run> runs, std::vector<const void*> a
   enqueued.Update(finished);
   if (enqueued.ok() && !SplitsFit(args)) CutAnywhere();
   return enqueued;
+}
+
+std::vector<MergeInput> ShardedMerge::KeysOfRuns() const {
+  std::vector<MergeInput> keys;
+  for (const Run& run : runs_) keys.push_back({run.keys, nullptr, run.count});
+  return keys;
+}
+
+absl::Status ShardedMerge::CutBySamples(std::vector<Run> runs, std::vector<const void*> are_ready,
+                                        const std::vector<EngineStream*>& streams) {
+  runs_ = std::move(runs);
+  are_ready_ = std::move(are_ready);
+  cuts_.resize(positions_.size() * runs_.size());
+  KeyCuts cuts(options_.key_type, options_.order, KeysOfRuns(), positions_);
+  const auto copy = [&](absl::Status (KeyCuts::*enqueue)(size_t, EngineStream&)) {
+    absl::Status status;
+    size_t begun = 0;
+    for (; begun < streams.size() && status.ok(); ++begun) {
+      EngineStream& stream = *streams[begun];
+      status = stream.Begin();
+      for (size_t i = 0; i < are_ready_.size() && status.ok(); ++i) status = stream.After(are_ready_[i]);
+      if (status.ok()) status = (cuts.*enqueue)(begun, stream);
+    }
+    for (size_t i = 0; i < begun; ++i) status.Update(streams[i]->Finish().status());
+    return status;
+  };
+  absl::Status status = copy(&KeyCuts::CopySamples);
+  if (!status.ok()) return status;
+  cuts.FindRanges();
+  status = copy(&KeyCuts::CopyRanges);
+  if (status.ok()) cuts.Find(cuts_.data());
+  return status;
 }
 
 absl::Status ShardedMerge::CheckRun(const Run& run, Check* check) {

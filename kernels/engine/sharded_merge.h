@@ -2,7 +2,8 @@
 //
 // Algorithm: cuts by rank divide the result into a part for each device, and these into tiles. Each device copies the
 //            pieces of one tile in while it merges the tile before and copies the one before that out.
-// Runs in the devices' memory: EngineStream::SplitRuns finds the cuts, once. The host waits for them. A sorted array in
+// Runs in the devices' memory: EngineStream::SplitRuns or KeyCuts finds the cuts, once. The host waits for them. A
+// sorted array in
 //            parts on several devices is a run for each part. Meanwhile each device checks the order of its runs, and
 //            the host that of their ends.
 // Runs in host memory: the host finds the cuts of a tile when it enqueues it (CoRanks). It never waits.
@@ -74,6 +75,9 @@ class ShardedMerge {
   /// unless it lies in host memory.
   static int64_t WorkspaceBytes(const Options& options, int64_t count, int runs, const Engine& engine);
 
+  /// Upper bound of the cuts of that many shards.
+  static int64_t MostCuts(const Options& options, int64_t count, int shards);
+
   /// Call one of these, then Merge. If one fails, or the work is not wanted any more, finish the streams of all shards.
   /// They return the streams' errors.
 
@@ -81,6 +85,10 @@ class ShardedMerge {
   /// there. `stream`: of any of the devices, but not one of the shards'. It begins and finishes here. Each shard's
   /// stream has its own runs by now. Runs that are out of order make the result a permutation of their rows.
   absl::Status Cut(std::vector<Run> runs, std::vector<const void*> are_ready, EngineStream& stream);
+  /// The same for devices that do not reach each other's memory (KeyCuts), without Options::check_sorted. The host
+  /// waits twice. `streams`: for each run one of its device, but none of the shards'.
+  absl::Status CutBySamples(std::vector<Run> runs, std::vector<const void*> are_ready,
+                            const std::vector<EngineStream*>& streams);
   /// Takes runs in host memory, which the caller keeps until all streams have finished. The result has all their rows.
   /// Finds where the parts begin. Runs that are out of order or change meanwhile make the result wrong, but no access
   /// is out of bounds.
@@ -120,6 +128,7 @@ class ShardedMerge {
   };
 
   size_t size() const { return shards_.size(); }
+  std::vector<MergeInput> KeysOfRuns() const;
   int64_t* CutAt(size_t cut) { return cuts_.data() + cut * runs_.size(); }
   void CutOnHost(const int64_t* begin, int64_t rows, const int64_t* most, int64_t* end);
   void CheckOrderAt(const int64_t* cut);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/engine/key_cuts.h"
+
 namespace corank {
 namespace {
 
@@ -33,6 +35,10 @@ ShardedMerge::Options MergeOf(const ShardedSort::Options& options) {
   return merge;
 }
 
+int64_t CutsOf(const ShardedSort::Options& options, int64_t result_count, int shards) {
+  return ShardedMerge::MostCuts(MergeOf(options), result_count, shards);
+}
+
 std::vector<ShardResult> ResultsOf(const std::vector<Shard>& shards) {
   std::vector<ShardResult> results;
   for (const Shard& shard : shards) results.push_back(shard.result);
@@ -57,8 +63,18 @@ int64_t ShardedSort::WorkspaceBytes(const Options& options, int64_t count, int64
   SortArgs sort = SortOf(options, shard);
   sort.keys_out = &any;
   if (options.value_bytes > 0) sort.values_out = &any;
-  return KeptRows(options, count) * (KeyBytes(options.key_type) + options.value_bytes) + engine.WorkspaceBytes(sort) +
+  const int64_t kept = KeptRows(options, count);
+  const int64_t cuts = options.are_linked ? 0
+                                          : KeyCuts::DeviceBytes(options.key_type, kept, shards,
+                                                                 CutsOf(options, result_count, shards), engine);
+  return kept * (KeyBytes(options.key_type) + options.value_bytes) + engine.WorkspaceBytes(sort) + cuts +
          ShardedMerge::WorkspaceBytes(MergeOf(options), result_count, shards, engine);
+}
+
+int64_t ShardedSort::HostBytes(const Options& options, int64_t count, int64_t result_count, int shards) {
+  if (options.are_linked) return 0;
+  return shards * kRelayBytes +
+         KeyCuts::HostBytes(options.key_type, KeptRows(options, count), shards, CutsOf(options, result_count, shards));
 }
 
 absl::Status ShardedSort::SortEach() {

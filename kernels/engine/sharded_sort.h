@@ -4,7 +4,7 @@
 //            sorted shards: each device pulls pieces from the others and makes a part of the result.
 // Work: a sort of each shard, and one merge of the result; (shards - 1) / shards of its rows cross a link.
 // Stability: equal keys keep the order of the shards and, within a shard, of its rows.
-// Waits: the host waits once, for the cuts.
+// Waits: the host waits once, for the cuts; twice where the devices do not reach each other's memory.
 #ifndef CORANK_KERNELS_ENGINE_SHARDED_SORT_H_
 #define CORANK_KERNELS_ENGINE_SHARDED_SORT_H_
 
@@ -35,6 +35,7 @@ class ShardedSort {
     SortAlgorithm algorithm = SortAlgorithm::kAuto;
     int32_t value_bytes = 0;  // 0: no values
     int64_t limit = -1;       // rows of the result; -1: all
+    bool are_linked = true;   // the devices reach each other's memory
     /// ShardedMerge::Options::tile_bytes.
     int64_t tile_bytes = ShardedMerge::Options().tile_bytes;
   };
@@ -46,14 +47,19 @@ class ShardedSort {
   /// `result_count`: the largest of all shards.
   static int64_t WorkspaceBytes(const Options& options, int64_t count, int64_t result_count, int shards,
                                 const Engine& engine);
+  /// The same for the pinned memory that the streams of all shards hand out.
+  static int64_t HostBytes(const Options& options, int64_t count, int64_t result_count, int shards);
 
   /// Call these in this order, once each. If one fails, or the work is not wanted any more, finish the streams of all
   /// shards. They return the streams' errors.
 
   /// Enqueues the sorts of all shards. Some of them may wait for earlier work of their stream.
   absl::Status SortEach();
-  /// ShardedMerge::Cut and Merge, of the sorted shards.
+  /// ShardedMerge::Cut, or CutBySamples unless Options::are_linked, and Merge, of the sorted shards.
   absl::Status Cut(EngineStream& stream) { return merge_.Cut(sorted_, are_sorted_, stream); }
+  absl::Status CutBySamples(const std::vector<EngineStream*>& streams) {
+    return merge_.CutBySamples(sorted_, are_sorted_, streams);
+  }
   absl::Status MergePieces() { return merge_.Merge(); }
 
   /// What each sort found. Valid once the shard's stream has finished.

@@ -17,6 +17,9 @@ ABSL_FLAG(std::vector<std::string>, devices, {"all"},
 ABSL_FLAG(int32_t, devices_per_request, 0,
           "Most GPUs that share one large request, 1 to 64. Only idle GPUs share it, so that under load each "
           "request has one. Also the most parts of a sharded array. 0: all of them. 1: none shares.");
+ABSL_FLAG(std::string, peer_access, "auto",
+          "Whether GPUs reach each other's memory: auto, which is where they can, or off. Without it, rows that GPUs "
+          "exchange pass through the host, GPUs share fewer requests, and sharded arrays have one part.");
 ABSL_FLAG(int32_t, lanes, 4, "Requests that each device runs at the same time, 1 to 256.");
 ABSL_FLAG(int32_t, long_lanes, 8,
           "Streams, and requests on large arrays outside messages, that each device runs at the same time, 1 to 256.");
@@ -59,6 +62,14 @@ absl::Status ReadDevices(EngineOptions& engine) {
   return engine.devices.empty() ? BadValue("devices", "names no GPU") : absl::OkStatus();
 }
 
+absl::Status ReadPeerAccess(EngineOptions& engine) {
+  const std::string access = absl::GetFlag(FLAGS_peer_access);
+  if (access != "auto" && access != "off")
+    return BadValue("peer-access", absl::StrCat("'", access, "' is not auto or off"));
+  engine.peer_access = access == "auto";
+  return absl::OkStatus();
+}
+
 absl::Status CheckCanaryInterval(absl::Duration interval) {
   if (interval == absl::ZeroDuration() || (interval >= absl::Milliseconds(10) && interval <= absl::Hours(24))) {
     return absl::OkStatus();
@@ -81,6 +92,7 @@ absl::Status ReadEngine(Configuration& configuration) {
   if (configuration.engine.choice == EngineChoice::kCpu && !configuration.engine.devices.empty()) {
     configuration.warnings.emplace_back("--devices: --engine=cpu uses no GPU, and this sets nothing");
   }
+  CORANK_RETURN_IF_ERROR(ReadPeerAccess(configuration.engine));
   CORANK_RETURN_IF_ERROR(Take(FLAGS_cpu_threads, configuration.engine.cpu_threads, 0, 4096));
   Server::Options& server = configuration.server;
   CORANK_RETURN_IF_ERROR(Take(FLAGS_devices_per_request, server.devices_per_request, 0, DeviceSet::kMaxDevices));
@@ -97,12 +109,13 @@ absl::Status ReadEngine(Configuration& configuration) {
 }  // namespace
 
 Group EngineGroup() {
-  return {"engine",
-          "Engine, devices and concurrency",
-          {Shown(FLAGS_engine), Shown(FLAGS_devices), Shown(FLAGS_devices_per_request), Shown(FLAGS_lanes),
-           Shown(FLAGS_long_lanes), Shown(FLAGS_spare_lanes), Shown(FLAGS_small_lanes), Shown(FLAGS_cpu_threads),
-           Shown(FLAGS_canary_interval), Shown(FLAGS_canary_timeout), Shown(FLAGS_hang_timeout)},
-          ReadEngine};
+  return {
+      "engine",
+      "Engine, devices and concurrency",
+      {Shown(FLAGS_engine), Shown(FLAGS_devices), Shown(FLAGS_devices_per_request), Shown(FLAGS_peer_access),
+       Shown(FLAGS_lanes), Shown(FLAGS_long_lanes), Shown(FLAGS_spare_lanes), Shown(FLAGS_small_lanes),
+       Shown(FLAGS_cpu_threads), Shown(FLAGS_canary_interval), Shown(FLAGS_canary_timeout), Shown(FLAGS_hang_timeout)},
+      ReadEngine};
 }
 
 }  // namespace corank

@@ -51,6 +51,13 @@ uint64_t DeviceSet::Linked(uint64_t devices, int64_t most, const std::vector<uin
   return best;
 }
 
+bool DeviceSet::AreLinked(uint64_t devices, const std::vector<uint64_t>& links) {
+  for (size_t i = 0; i < links.size(); ++i) {
+    if ((devices >> i & 1) != 0 && (devices & ~links[i]) != 0) return false;
+  }
+  return true;
+}
+
 absl::Status DeviceSet::MakeCopiers() {
   for (Engine* const engine : engines_) {
     CORANK_ASSIGN_OR_RETURN(copiers_.emplace_back(), Copier::Create(engine));

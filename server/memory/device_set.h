@@ -52,6 +52,9 @@ class DeviceSet {
   /// after the other in order; of several as large, the first. Pure.
   static uint64_t Linked(uint64_t devices, int64_t most, const std::vector<uint64_t>& links);
 
+  /// Whether each of `devices` reaches the memory of the others.
+  static bool AreLinked(uint64_t devices, const std::vector<uint64_t>& links);
+
   /// Whether a device should take work that `devices` may do. A device that does not work well leaves it to others.
   bool ShouldRun(int device, uint64_t devices) const;
 

@@ -217,7 +217,7 @@ absl::StatusOr<std::unique_ptr<Operation>> ExecutePlan::Make(int operation, Exec
   const bool is_shared = (*made)->sharing().arrays > 0;
   if (!is_shared) places.MakeWhole();  // only what the caller wants sharded still is, and CheckShards judges that
   CORANK_RETURN_IF_ERROR((*made)->CheckShards(DeviceSet::Count(shard_devices_)));
-  return is_shared ? (*made)->Sharded(shard_devices_) : std::move(made);
+  return is_shared ? (*made)->Sharded({shard_devices_}) : std::move(made);
 }
 
 absl::Status ExecutePlan::CheckOperation(int operation, bool reserve) {

@@ -19,6 +19,21 @@ Strategy ChooseStrategy(const Workload& work, const PlannerOptions& options) {
   return work.work_bytes <= options.small_bytes ? Strategy::kBatched : Strategy::kDevice;
 }
 
+namespace {
+
+// What takes as long as the waits for cuts and the copies' starts that devices without links need, in the least bytes
+// of a device: about 2 ms.
+constexpr int64_t kDetour = 3;
+
+// The time of the bus that is busy longest, in bytes. Of the work, one half is copied in and then another one out.
+// Where copies pass through the host, each device meanwhile takes the rows that the others had, and gives them as many.
+int64_t BusBytes(int64_t work_bytes, int64_t least_bytes, uint64_t devices, bool are_linked) {
+  const int64_t count = std::max(1, DeviceSet::Count(devices)), part = work_bytes / count;
+  return are_linked ? part : part + part / 2 * (count - 1) / count + kDetour * least_bytes;
+}
+
+}  // namespace
+
 uint64_t ChooseShards(int64_t work_bytes, const Sharing& sharing, uint64_t idle, const std::vector<uint64_t>& links,
                       const PlannerOptions& options) {
   constexpr int64_t kArrays = 64;
@@ -26,7 +41,15 @@ uint64_t ChooseShards(int64_t work_bytes, const Sharing& sharing, uint64_t idle,
   int64_t most = options.most_shards == 0 ? DeviceSet::kMaxDevices : options.most_shards;
   const int64_t least = options.shard_bytes * sharing.cost * ((sharing.arrays + kArrays - 1) / kArrays);
   most = std::min(most, work_bytes / least);
-  const uint64_t shards = DeviceSet::Linked(idle, most, links);
+  const std::vector<uint64_t> any(links.size(), ~uint64_t{0});
+  uint64_t shards = DeviceSet::Linked(idle, most, sharing.exchange == Exchange::kNone ? any : links);
+  if (sharing.exchange == Exchange::kCopies) {
+    const uint64_t all = DeviceSet::Linked(idle, most, any);
+    if (!DeviceSet::AreLinked(all, links) &&
+        BusBytes(work_bytes, least, all, false) < BusBytes(work_bytes, least, shards, true)) {
+      shards = all;
+    }
+  }
   return DeviceSet::Count(shards) < 2 ? 0 : shards;
 }
 
@@ -57,7 +80,8 @@ Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, con
     shards = ChooseShards(plan.work_bytes, plan.operation->sharing(), idle, devices.links(), options);
   }
   if (shards != 0) {
-    std::unique_ptr<Operation> shared = plan.operation->Sharded(shards);
+    std::unique_ptr<Operation> shared =
+        plan.operation->Sharded({shards, DeviceSet::AreLinked(shards, devices.links())});
     MemoryNeed need = NeedOf(*shared, Strategy::kSharded, devices);
     const bool fits = Fits(need, options.max_device_bytes) && need.host_bytes <= options.max_host_bytes;
     if (must_share || fits) {

@@ -29,7 +29,7 @@ absl::StatusOr<Engines> TryCuda(const EngineOptions& options) {
   for (const int ordinal : ordinals) {
     CudaEngineOptions cuda;
     cuda.device = ordinal;
-    cuda.peers = ordinals;
+    if (options.peer_access) cuda.peers = ordinals;
     absl::StatusOr<std::unique_ptr<Engine>> engine = CreateCudaEngine(cuda);
     if (engine.ok()) {
       engines.push_back({*std::move(engine), "", ordinal});

@@ -17,6 +17,8 @@ struct EngineOptions {
   EngineChoice choice = EngineChoice::kAuto;
   /// Ordinals of the GPUs, each once, in ascending order; empty: all working GPUs.
   std::vector<int> devices;
+  /// Whether GPUs reach each other's memory where they can.
+  bool peer_access = true;
   /// Threads of one operator on the CPU engine; 0 means all cores.
   int cpu_threads = 0;
 };

@@ -111,7 +111,7 @@ absl::StatusOr<EngineStream*> Lane::StreamOn(int device, int i) {
 
 std::unique_ptr<const ExternalWork> Operation::external() const { return nullptr; }
 
-std::unique_ptr<Operation> Operation::Sharded(uint64_t) const { return nullptr; }
+std::unique_ptr<Operation> Operation::Sharded(const DeviceGroup&) const { return nullptr; }
 
 absl::Status Operation::Commit(Outcome& outcome) {
   CORANK_RETURN_IF_ERROR(PrepareResults(outcome));  // none is published if one cannot be

@@ -76,10 +76,24 @@ struct FuseKey {
   }
 };
 
+/// How devices exchange rows of arrays in host memory that they share.
+enum class Exchange : uint8_t {
+  kNone,    // not at all: each device takes what it needs from the host
+  kCopies,  // by copies, which may pass through the host
+  kReads,   // by kernels that read the memory of other devices
+};
+
 /// What decides whether it pays that several devices do some work together.
 struct Sharing {
   int64_t arrays = 0;  // of which each device takes a part; 0: one device must do the work
-  int64_t cost = 1;    // the time that the host takes to divide the work, in that of a sort of keys
+  Exchange exchange = Exchange::kReads;
+  int64_t cost = 1;  // the time that the host takes to divide the work, in that of a sort of keys
+};
+
+/// Devices that share work.
+struct DeviceGroup {
+  uint64_t devices = 0;
+  bool are_linked = true;  // each reaches the memory of the others
 };
 
 /// One operator with its validated inputs.
@@ -98,7 +112,7 @@ class Operation {
   virtual std::unique_ptr<const ExternalWork> external() const;
   /// How several devices can do it together, and the operation that does it on those.
   virtual Sharing sharing() const { return {}; }
-  virtual std::unique_ptr<Operation> Sharded(uint64_t devices) const;
+  virtual std::unique_ptr<Operation> Sharded(const DeviceGroup& by) const;
   /// INVALID_ARGUMENT: a result cannot be sharded, or `devices` have too many parts of arrays to share the work. 0: no
   /// array and no result is sharded.
   virtual absl::Status CheckShards(int devices) const {

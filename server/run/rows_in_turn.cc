@@ -62,7 +62,7 @@ IntervalCursor::Piece IntervalCursor::Next(int64_t most_rows, int64_t most_inter
 Sharing IntervalOperation::sharing() const {
   if (!ShardedIntervals::Takes(*this)) return {};
   if (!AnySharded(*this) && work_bytes() < kLeastSharedBytes * counts().count) return {};
-  return {static_cast<int64_t>(input_count())};
+  return {static_cast<int64_t>(input_count()), Exchange::kNone};
 }
 
 absl::StatusOr<int64_t> IntervalOperation::MakeRows(EngineStream& stream, int64_t most_rows, int64_t most_intervals,

@@ -72,8 +72,8 @@ int64_t ShardedOperation::FirstOf(size_t shard, int64_t rows) const {
   return PartBegin(rows, static_cast<int64_t>(devices_.size()), static_cast<int64_t>(shard));
 }
 
-absl::StatusOr<EngineStream*> ShardedOperation::SpareStream(Lane& lane) const {
-  return lane.StreamOn(devices_.front(), kStreams);
+absl::StatusOr<EngineStream*> ShardedOperation::SpareStream(Lane& lane, int shard) const {
+  return lane.StreamOn(devices_[static_cast<size_t>(shard)], kStreams);
 }
 
 absl::Status ShardedOperation::Begin(Lane& lane, const std::vector<RowResult>& rows, std::vector<EngineStream*>& begun,

@@ -63,8 +63,8 @@ class ShardedOperation : public Operation {
   int64_t result_count() const { return whole_->results().front().count; }
   /// Where the shard's part of `rows` rows begins. The first part is a largest one.
   int64_t FirstOf(size_t shard, int64_t rows) const;
-  /// A stream beside those of the parts.
-  absl::StatusOr<EngineStream*> SpareStream(Lane& lane) const;
+  /// A stream of the shard's device beside those of the parts.
+  absl::StatusOr<EngineStream*> SpareStream(Lane& lane, int shard = 0) const;
 
  private:
   absl::Status Begin(Lane& lane, const std::vector<RowResult>& rows, std::vector<EngineStream*>& begun,

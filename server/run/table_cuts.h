@@ -8,14 +8,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/engine/cut_ranges.h"
 #include "kernels/engine/engine.h"
 #include "server/run/table.h"
 
 namespace corank {
 
 /// Finds where the runs of a stable merge end at some rows of its result, exactly, by few rows of the runs. Each device
-/// copies evenly spaced rows of its run to the host. They tell where a run can end: within a few of the spaces between
-/// them. The devices copy the rows there, and CutTables searches these.
+/// copies the samples of its run to the host, and then the rows of the ranges that CutRanges finds. CutTables searches
+/// these.
 ///
 /// Tables have no strings. The order of the calls: CopySamples; the streams finish; CopyRanges; the streams finish; At.
 class TableCuts {
@@ -28,7 +29,7 @@ class TableCuts {
 
   /// `positions`: rows of the result, ascending. All but the last one are whole rows (TableShape::WholeRows); so is the
   /// number of rows of each run that another one with rows follows.
-  TableCuts(const TableShape& shape, std::vector<Run> runs, std::vector<int64_t> positions);
+  TableCuts(const TableShape& shape, std::vector<Run> runs, const std::vector<int64_t>& positions);
 
   /// Upper bound of the device memory that the streams of a run with `rows` rows hand out, of `all_rows` in `runs`
   /// runs.
@@ -46,20 +47,12 @@ class TableCuts {
   const std::vector<int64_t>& At(size_t position);
 
  private:
-  // Rows of a run in which a cut lies, and where they are among the copied rows.
-  struct Range {
-    int64_t begin = 0, end = 0;
-    int64_t copied_to = 0;
-  };
-
   void FindRanges();
 
   const TableShape& shape_;
   const std::vector<Run> runs_;
-  const std::vector<int64_t> positions_;
-  const int64_t space_;                     // rows from one sample to the next
+  CutRanges ranges_;
   std::vector<TableRun> samples_, copied_;  // by run, in host memory
-  std::vector<std::vector<Range>> ranges_;  // by position and run
   std::vector<std::vector<int64_t>> cuts_;  // by position; empty: nobody has asked for it
   std::deque<OperatorReport> reports_;      // of the copies
 };

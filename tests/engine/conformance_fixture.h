@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,6 +54,13 @@ class OnEnginesUnderTest : public ::testing::TestWithParam<KeyType> {
   }
 
   Engine& engine(size_t shard) { return *(*engines_)[shard % engines_->size()]; }
+  bool devices_are_linked() {
+    return std::all_of(engines_->begin(), engines_->end(), [this](const std::unique_ptr<Engine>& one) {
+      return std::all_of(engines_->begin(), engines_->end(), [&one](const std::unique_ptr<Engine>& other) {
+        return (one->info().linked >> other->info().ordinal & 1) != 0;
+      });
+    });
+  }
 
  private:
   Engines* engines_ = nullptr;

@@ -1,5 +1,6 @@
 // ShardedSort: one array on several devices, compared with a stable sort of the whole. Where the machine has too few
-// devices, several streams of one stand for them.
+// devices, several streams of one stand for them. Devices that do not reach each other's memory take the second way
+// only (cuda_engine_under_test.cc).
 #include <algorithm>
 #include <numeric>
 
@@ -23,9 +24,14 @@ class Sharded : public OnEnginesUnderTest {
   };
 
   void Check(const Case& test) {
+    if (devices_are_linked()) Check(test, /*are_linked=*/true);
+    Check(test, /*are_linked=*/false);
+  }
+
+  void Check(const Case& test, bool are_linked) {
     SCOPED_TRACE(::testing::Message() << KeyTypeName(GetParam()) << " shards=" << test.counts.size() << " "
                                       << DistributionName(test.distribution) << " value_bytes=" << test.value_bytes
-                                      << " limit=" << test.limit);
+                                      << " limit=" << test.limit << (are_linked ? " linked" : " not linked"));
     const int key_bytes = KeyBytes(GetParam()), value_bytes = test.value_bytes;
     const int64_t total = std::accumulate(test.counts.begin(), test.counts.end(), int64_t{0});
     const int64_t result = test.limit >= 0 ? std::min(test.limit, total) : total;
@@ -59,7 +65,11 @@ class Sharded : public OnEnginesUnderTest {
       shards.push_back(shard);
       first += count;
     }
-    const std::unique_ptr<EngineStream> cutter = *engine(0).CreateStream();
+    std::vector<EngineStream*> cutters;
+    for (size_t i = 0; i < shards.size(); ++i) {
+      streams.push_back(*engine(i).CreateStream());
+      cutters.push_back(streams.back().get());
+    }
 
     ShardedSort::Options options;
     options.key_type = GetParam();
@@ -68,9 +78,10 @@ class Sharded : public OnEnginesUnderTest {
     options.value_bytes = value_bytes;
     options.tile_bytes = test.tile_bytes;
     options.limit = test.limit;
+    options.are_linked = are_linked;
     ShardedSort sort(options, shards);
     ASSERT_TRUE(sort.SortEach().ok());
-    ASSERT_TRUE(sort.Cut(*cutter).ok());
+    ASSERT_TRUE((are_linked ? sort.Cut(*cutters[0]) : sort.CutBySamples(cutters)).ok());
     ASSERT_TRUE(sort.MergePieces().ok());
     Bytes sorted_keys(static_cast<size_t>(result * key_bytes)),
         sorted_values(static_cast<size_t>(result * value_bytes));
@@ -116,6 +127,9 @@ TEST_P(Sharded, TakesShardsOfAnyNumberAndLength) {
   Check({{0, 1000, 0, 3}, Distribution::kZipf, Order::kDescending, 8});
   Check({{4097, 1, 4096, 100'003, 4095}, Distribution::kUniform, Order::kAscending, 4});
   Check({std::vector<int64_t>(ShardedMerge::kMaxShards, 101), Distribution::kSixteenDistinct, Order::kAscending, 4});
+  for (size_t shards = 1; shards <= 8; ++shards) {
+    Check({std::vector<int64_t>(shards, 5001), Distribution::kZipf, Order::kAscending, 4});
+  }
 }
 
 TEST_P(Sharded, KeepsTheFirstRowsOfTheWhole) {

@@ -143,6 +143,7 @@ TEST_F(ConfigTest, BadValuesAreRefusedWithTheFlagsName) {
       {"--metrics-listen=127.0.0.1:+90", "--metrics-listen: '127.0.0.1:+90' is not HOST:PORT"},
       {"--metrics-listen=127.0.0.1:65536", "--metrics-listen: '127.0.0.1:65536' is not HOST:PORT"},
       {"--engine=tpu", "--engine: 'tpu'"},
+      {"--peer-access=on", "--peer-access: 'on'"},
       {"--devices=-1", "--devices: '-1'"},
       {"--devices=0,all", "--devices: 'all'"},
       {"--devices=", "--devices: names no GPU"},

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "kernels/engine/forwarding_engine.h"
 #include "server/run/engine_choice.h"
+#include "tests/server/reach_engine.h"
 #include "tests/server/running_server.h"
 
 namespace corank::testing {
@@ -109,12 +110,29 @@ class SwitchedEngine final : public ForwardingEngine {
   const std::shared_ptr<DeviceSwitch> device_;
 };
 
-/// CPU engines, `count` of them, that tests control by `devices`.
-inline std::vector<ChosenEngine> SwitchedEngines(int count, std::vector<std::shared_ptr<DeviceSwitch>>* devices) {
+/// Device `ordinal`, whose kernels reach no memory of other devices.
+class LoneEngine final : public ForwardingEngine {
+ public:
+  LoneEngine(std::unique_ptr<Engine> engine, int ordinal)
+      : ForwardingEngine(std::move(engine)), info_(ForwardingEngine::info()) {
+    info_.ordinal = ordinal;
+    info_.linked = uint64_t{1} << ordinal;
+  }
+  const EngineInfo& info() const override { return info_; }
+
+ private:
+  EngineInfo info_;
+};
+
+/// CPU engines, `count` of them, that tests control by `devices`. Without links, operators fail where they read or
+/// write memory of another device.
+inline std::vector<ChosenEngine> SwitchedEngines(int count, std::vector<std::shared_ptr<DeviceSwitch>>* devices,
+                                                 bool are_linked = true) {
   std::vector<ChosenEngine> engines;
   for (int i = 0; i < count; ++i) {
     devices->push_back(std::make_shared<DeviceSwitch>());
-    ChosenEngine& engine = engines.emplace_back(CpuEngine());
+    ChosenEngine& engine = engines.emplace_back(are_linked ? CpuEngine() : ReachEngine());
+    if (!are_linked) engine.engine = std::make_unique<LoneEngine>(std::move(engine.engine), i);
     engine.engine = std::make_unique<SwitchedEngine>(std::move(engine.engine), devices->back());
   }
   return engines;

@@ -106,6 +106,17 @@ TEST_P(ColumnsOn, MayHaveFewerRowsThanThereAreDevices) {
 
 INSTANTIATE_TEST_SUITE_P(OnSeveralDevices, ColumnsOn, ::testing::Values(2, 3, 8));
 
+TEST_F(ShardedColumnsTest, ExchangesPiecesWithoutLinks) {
+  are_linked_ = false;
+  Start(3);
+  for (const int64_t limit : {-1, 700}) {
+    Table table = Mixed(20'011);
+    table.output = v1::SORT_OUTPUT_KEYS_AND_INDICES;
+    table.limit = limit;
+    CheckInline(3, table);
+  }
+}
+
 // Columns, and results where the columns are.
 class ColumnsInPlace : public ShardedColumnsTest {
  protected:
@@ -244,7 +255,7 @@ double Milliseconds(int64_t rows, int64_t row_bytes, int devices) {
 
 TEST(SharingAColumnSort, PaysWhereItIsChosen) {
   const std::vector<uint64_t> links(8, 0xFF);
-  const Sharing sharing{3, ShardedColumnSortOperation::kCost};
+  const Sharing sharing{3, Exchange::kReads, ShardedColumnSortOperation::kCost};
   for (const int64_t row_bytes : {2, 12, 20, 1000}) {  // of arrays and results
     for (int most = 2; most <= 8; ++most) {
       PlannerOptions options;

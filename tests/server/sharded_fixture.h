@@ -42,7 +42,7 @@ class ShardedTest : public ::testing::Test {
     if (work_bytes_ > 0) options.device_budget_bytes = work_bytes_;
     if (job_bytes_ > 0) options.streams.max_device_bytes = job_bytes_;
     options.regions.shared_memory_prefixes = {SharedObject::kPrefix};
-    std::vector<ChosenEngine> engines = SwitchedEngines(devices, &devices_);
+    std::vector<ChosenEngine> engines = SwitchedEngines(devices, &devices_, are_linked_);
     for (ChosenEngine& engine : engines) engine.engine = Faulty(std::move(engine.engine), faults_);
     running_ = std::make_unique<RunningServer>(options, std::move(engines));
   }
@@ -106,6 +106,7 @@ class ShardedTest : public ::testing::Test {
   }
 
   std::shared_ptr<FaultPlan> faults_ = std::make_shared<FaultPlan>();  // of all devices
+  bool are_linked_ = true;                                             // whether devices reach each other's memory
   int64_t kept_bytes_ = 0;                                             // Server::Options::arrays.max_bytes
   int64_t pinned_bytes_ = 0;                                           // Server::Options::streams.max_host_bytes
   int64_t work_bytes_ = 0;  // Server::Options::device_budget_bytes; 0: as it is

@@ -212,6 +212,22 @@ TEST_P(IntervalsOn, AreMovedBetweenAllParts) {
 
 INSTANTIATE_TEST_SUITE_P(OnSeveralDevices, IntervalsOn, ::testing::Values(2, 3, 8));
 
+TEST_F(ShardedIntervalsTest, NeedLinksWhereDevicesReadAllParts) {
+  are_linked_ = false;
+  Start(3, 0, kPlenty);
+  const std::vector<int32_t> values = Keys(5000);
+  Answer<v1::ExpandIntervalsResponse> expanded = AnswerOn(3, [&] { return Expand(RequestOf(values, Counts(5000))); });
+  EXPECT_TRUE(Elements<int32_t>(expanded.response.values()) == Repeated(values, Counts(5000)));
+  v1::GatherIntervalsRequest gather;
+  *gather.mutable_source() = Int32s(values);
+  *gather.mutable_source_offsets() = Int64s({0, 1000});
+  *gather.mutable_counts() = Int64s({5000, 4000});
+  AnswerOn(1, [&] { return Gathered(gather); });
+  v1::StoredArray stored;
+  ASSERT_TRUE(Store("parts", Int32s(values), /*sharded=*/true, &stored).ok());
+  EXPECT_EQ(stored.shards(), 1) << "its other parts would be out of reach";
+}
+
 TEST_F(ShardedIntervalsTest, AnswerWithMoreThanADeviceHolds) {
   Start();
   const std::vector<int32_t> values = Keys(14'000);
@@ -375,7 +391,7 @@ void ExpectToPay(double of_input, double interval_bytes, int64_t cost, double (*
     PlannerOptions options;
     options.most_shards = most;
     for (int64_t bytes = int64_t{1} << 20; bytes < int64_t{1} << 38; bytes += bytes / 2) {
-      const uint64_t shards = ChooseShards(bytes, {/*arrays=*/2, cost}, 0xFF, links, options);
+      const uint64_t shards = ChooseShards(bytes, {/*arrays=*/2, Exchange::kReads, cost}, 0xFF, links, options);
       EXPECT_EQ(shards != 0, bytes >= (cost << 26));
       if (shards == 0) continue;
       const auto all = static_cast<double>(bytes);

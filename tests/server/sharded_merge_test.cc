@@ -97,6 +97,13 @@ TEST_P(Merges, AreStableMergesOfTheWhole) {
 
 INSTANTIATE_TEST_SUITE_P(OnSeveralDevices, Merges, ::testing::Values(2, 3, 8));
 
+TEST_F(ShardedMergeTest, NeedsNoLinks) {
+  are_linked_ = false;
+  Start(3);
+  const Arrays arrays = MakeArrays({5000, 4001}, 7);
+  ExpectMerged(MergeOn(3, RequestOf(arrays)), arrays, /*down=*/false, /*with_values=*/false);
+}
+
 TEST_F(ShardedMergeTest, TakesAThousandArrays) {
   Start(2);
   const Arrays arrays = MakeArrays(std::vector<int64_t>(1024, 9), 5);

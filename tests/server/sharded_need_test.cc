@@ -109,8 +109,12 @@ TEST_F(ShardedNeedTest, OfASortWhereverItsArraysAndResultsLie) {
     spec.values = values.operand();
     spec.values_target = Target(Values(kCount, sharded(3)));
     ASSERT_TRUE(ShardedSortOperation::Takes(spec));
-    ShardedSortOperation sort(spec, kAll);
-    ExpectWithin(sort, "places " + std::to_string(places));
+    for (const bool are_linked : {true, false}) {
+      ShardedSortOperation sort(spec, {kAll, are_linked});
+      ExpectWithin(sort, "places " + std::to_string(places));
+      // Only GPUs take pinned memory for copies without a link.
+      EXPECT_LE(host_bytes_ + (are_linked ? 0 : kDevices * kRelayBytes), sort.host_bytes());
+    }
   }
 }
 
@@ -129,7 +133,7 @@ TEST_F(ShardedNeedTest, BesideArraysOnOneDevice) {
   sort.keys_target = Target(Keys(kCount, true));
   sort.values_target = Target(Values(kCount, true));
   ASSERT_TRUE(ShardedSortOperation::Takes(sort));
-  ShardedSortOperation sorting(sort, kAll);
+  ShardedSortOperation sorting(sort, {kAll});
   ExpectWithin(sorting, "sort");
   MergeOperation::Spec merge;
   merge.keys = {on_device(whole), parts.operand()};

@@ -8,6 +8,7 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "server/plan/planner.h"
@@ -50,7 +51,15 @@ class ShardedSortTest : public ShardedTest {
   }
 };
 
-TEST_F(ShardedSortTest, IsTheStableSortOfTheWhole) {
+/// With links between the devices, and without.
+class EachWay : public ShardedSortTest, public ::testing::WithParamInterface<bool> {
+ protected:
+  EachWay() { are_linked_ = GetParam(); }
+};
+
+INSTANTIATE_TEST_SUITE_P(ByLinks, EachWay, ::testing::Bool());
+
+TEST_P(EachWay, IsTheStableSortOfTheWhole) {
   Start(3);
   for (const int64_t count : {1000, 4096, 10'001}) {
     for (const uint32_t distinct : {1U, 7U, 1U << 30}) {
@@ -85,7 +94,18 @@ TEST_F(ShardedSortTest, IsTheStableSortOfTheWhole) {
   EXPECT_GE(Shared("sort"), 36);
 }
 
-TEST_F(ShardedSortTest, ReturnsIndicesAlone) {
+TEST_P(EachWay, TakesAnyNumberOfDevices) {
+  for (int devices = 1; devices <= 8; ++devices) {
+    devices_.clear();
+    Start(devices);
+    const std::vector<int32_t> keys = Keys(20'001, 5000);
+    v1::SortRequest request;
+    *request.mutable_keys() = Int32s(keys);
+    ExpectSorted(SortOn(devices, request), keys);
+  }
+}
+
+TEST_P(EachWay, ReturnsIndicesAlone) {
   Start();
   const std::vector<int32_t> keys = Keys(5000, 50);
   v1::SortRequest request;
@@ -100,7 +120,7 @@ TEST_F(ShardedSortTest, ReturnsIndicesAlone) {
   }
 }
 
-TEST_F(ShardedSortTest, NeverReadsOverwrittenKeysAgainWhenMemoryRunsShort) {
+TEST_P(EachWay, NeverReadsOverwrittenKeysAgainWhenMemoryRunsShort) {
   Start(3);
   SharedObject object(1 << 20);
   ASSERT_TRUE(MemoryCalls(running_->channel()).Register(object).ok());
@@ -127,10 +147,12 @@ TEST_F(ShardedSortTest, NeverReadsOverwrittenKeysAgainWhenMemoryRunsShort) {
       });
 }
 
-class FirstRows : public ShardedSortTest, public ::testing::WithParamInterface<int> {};
+class FirstRows : public ShardedSortTest, public ::testing::WithParamInterface<std::tuple<int, bool>> {};
 
 TEST_P(FirstRows, AreThoseOfTheWhole) {
-  Start(GetParam());
+  const int devices = std::get<0>(GetParam());
+  are_linked_ = std::get<1>(GetParam());
+  Start(devices);
   const int64_t count = 9'001;
   for (const uint32_t distinct : {1U, 7U, 1U << 30}) {
     const std::vector<int32_t> keys = Keys(count, distinct), values = Keys(count);
@@ -150,14 +172,14 @@ TEST_P(FirstRows, AreThoseOfTheWhole) {
         *request.mutable_keys() = Int32s(keys);
         request.set_limit(limit);
         if (down) request.set_order(v1::SORT_ORDER_DESCENDING);
-        Answer answer = SortOn(GetParam(), request);
+        Answer answer = SortOn(devices, request);
         EXPECT_TRUE(Elements<int32_t>(answer.response.keys()) == first_keys) << limit;
         request.set_output(v1::SORT_OUTPUT_INDICES);
-        answer = SortOn(GetParam(), request);
+        answer = SortOn(devices, request);
         EXPECT_TRUE(Elements<uint32_t>(answer.response.indices()) == first) << limit;
         request.clear_output();
         *request.mutable_values() = Int32s(values);
-        answer = SortOn(GetParam(), request);
+        answer = SortOn(devices, request);
         EXPECT_TRUE(Elements<int32_t>(answer.response.keys()) == first_keys) << limit;
         EXPECT_TRUE(Elements<int32_t>(answer.response.values()) == first_values) << limit;
       }
@@ -165,7 +187,8 @@ TEST_P(FirstRows, AreThoseOfTheWhole) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OnSeveralDevices, FirstRows, ::testing::Values(2, 3, 8));
+INSTANTIATE_TEST_SUITE_P(OnSeveralDevices, FirstRows,
+                         ::testing::Combine(::testing::Values(2, 3, 8), ::testing::Bool()));
 
 TEST_F(ShardedSortTest, TakesOneDeviceWhereOthersWouldNotHelp) {
   Start();
@@ -203,7 +226,7 @@ TEST_F(ShardedSortTest, IsOffWhereRequestsMayTakeOneDevice) {
   EXPECT_EQ(Shared("sort"), 0);
 }
 
-TEST_F(ShardedSortTest, FailsWithADeviceThatIsLostAndTheOthersServeOn) {
+TEST_P(EachWay, FailsWithADeviceThatIsLostAndTheOthersServeOn) {
   Start();
   const std::vector<int32_t> keys = Keys(5000);
   v1::SortRequest request;
@@ -237,6 +260,34 @@ TEST(ChooseShards, DependsOnSizeArraysLoadLinksAndOptionsAlone) {
   EXPECT_EQ(ChooseShards(1000, {1}, 0b1110, kAllLinked, options), 0b0110U);
   options.most_shards = 1;
   EXPECT_EQ(ChooseShards(1000, {1}, 0b1111, kAllLinked, options), 0U);
+}
+
+TEST(ChooseShards, NeedsNoLinksWhereDevicesExchangeNothing) {
+  PlannerOptions options;
+  options.shard_bytes = 100;
+  const std::vector<uint64_t> none = {0b001, 0b010, 0b100};
+  EXPECT_EQ(ChooseShards(300, {1, Exchange::kNone}, 0b111, none, options), 0b111U);
+  EXPECT_EQ(ChooseShards(300, {1, Exchange::kNone}, 0b101, none, options), 0b101U);
+  EXPECT_EQ(ChooseShards(10'000, {1, Exchange::kReads}, 0b111, none, options), 0U);
+}
+
+// On two devices, a bus that also brings a quarter of the rows needs 5/8 of the time of one device.
+TEST(ChooseShards, CopiesThroughTheHostWhereThatTakesLessTime) {
+  PlannerOptions options;
+  options.shard_bytes = 100;
+  const Sharing sort{1, Exchange::kCopies};
+  const std::vector<uint64_t> none = {0b01, 0b10};
+  EXPECT_EQ(ChooseShards(801, sort, 0b11, none, options), 0b11U);
+  EXPECT_EQ(ChooseShards(800, sort, 0b11, none, options), 0U) << "the waits take longer";
+  EXPECT_EQ(ChooseShards(1000, {1, Exchange::kCopies, 2}, 0b11, none, options), 0U);
+  EXPECT_EQ(ChooseShards(1000, sort, 0b01, none, options), 0U) << "one alone";
+  EXPECT_EQ(ChooseShards(300, sort, 0b11, {0b11, 0b11}, options), 0b11U) << "over a link";
+  const std::vector<uint64_t> pairs = {0b0011, 0b0011, 0b1100, 0b1100};
+  EXPECT_EQ(ChooseShards(1000, sort, 0b1111, pairs, options), 0b0011U) << "a pair with a link";
+  EXPECT_EQ(ChooseShards(5000, sort, 0b1111, pairs, options), 0b1111U);
+  options.most_shards = 2;
+  EXPECT_EQ(ChooseShards(5000, sort, 0b1111, pairs, options), 0b0011U);
+  EXPECT_EQ(ChooseShards(5000, sort, 0b0110, pairs, options), 0b0110U) << "of two pairs";
 }
 
 TEST(ChooseShards, TakesDevicesThatReachEachOther) {

@@ -111,7 +111,7 @@ TEST_F(WholeConformance, DevicesTakePartsOfArraysOnOneOfThem) {
         sort.keys_target = TargetOf(count, 4, devices);
         sort.values_target = TargetOf(count, 12, devices);
         ASSERT_TRUE(ShardedSortOperation::Takes(sort));
-        ShardedSortOperation sorting(sort, Mask(devices));
+        ShardedSortOperation sorting(sort, {Mask(devices)});
         const std::vector<int64_t> order = StableOrder(kType, Order::kAscending, keys);
         EXPECT_TRUE(Run(sorting) == std::vector<Bytes>({Gather(keys, 4, order), Gather(values, 12, order)}));
       }

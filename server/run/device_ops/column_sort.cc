@@ -71,11 +71,11 @@ std::unique_ptr<const ExternalWork> ColumnSortOperation::external() const { retu
 
 Sharing ColumnSortOperation::sharing() const {
   if (!ShardedColumnSortOperation::Takes(spec_)) return {};
-  return {ShardedColumnSortOperation::Arrays(spec_), ShardedColumnSortOperation::kCost};
+  return {ShardedColumnSortOperation::Arrays(spec_), Exchange::kCopies, ShardedColumnSortOperation::kCost};
 }
 
-std::unique_ptr<Operation> ColumnSortOperation::Sharded(uint64_t devices) const {
-  return std::make_unique<ShardedColumnSortOperation>(spec_, devices);
+std::unique_ptr<Operation> ColumnSortOperation::Sharded(const DeviceGroup& by) const {
+  return std::make_unique<ShardedColumnSortOperation>(spec_, by.devices);
 }
 
 absl::Status ColumnSortOperation::CheckShards(int) const {

@@ -46,7 +46,7 @@ class ColumnSortOperation final : public PhasedOperation {
   Operator op() const override { return Operator::kSort; }
   std::unique_ptr<const ExternalWork> external() const override;
   Sharing sharing() const override;
-  std::unique_ptr<Operation> Sharded(uint64_t devices) const override;
+  std::unique_ptr<Operation> Sharded(const DeviceGroup& by) const override;
   absl::Status CheckShards(int devices) const override;
   int64_t device_bytes(const Engine& engine) const override { return work_bytes() + engine.WorkspaceBytes(args_); }
   absl::Status CopyIn(EngineStream& stream) override;

@@ -22,8 +22,8 @@ int64_t ExpandOperation::device_bytes(const Engine& engine) const {
   return spec_.values.device_bytes() + InTurnBytes(engine);
 }
 
-std::unique_ptr<Operation> ExpandOperation::Sharded(uint64_t devices) const {
-  return std::make_unique<ShardedIntervals>(std::make_unique<ExpandOperation>(spec_), devices);
+std::unique_ptr<Operation> ExpandOperation::Sharded(const DeviceGroup& by) const {
+  return std::make_unique<ShardedIntervals>(std::make_unique<ExpandOperation>(spec_), by.devices);
 }
 
 int64_t ExpandOperation::interval_bytes() const {

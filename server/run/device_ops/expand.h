@@ -23,7 +23,7 @@ class ExpandOperation final : public IntervalOperation {
   Operator op() const override { return Operator::kExpandIntervals; }
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.Expand(args_, report); }
-  std::unique_ptr<Operation> Sharded(uint64_t devices) const override;
+  std::unique_ptr<Operation> Sharded(const DeviceGroup& by) const override;
   absl::Status MakePiece(EngineStream& stream, const Piece& piece, absl::Span<void* const> d_out,
                          OperatorReport* report) const override;
   int64_t interval_bytes() const override;

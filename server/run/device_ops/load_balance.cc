@@ -23,8 +23,8 @@ int64_t LoadBalanceOperation::device_bytes(const Engine& engine) const {
   return InTurnBytes(engine);
 }
 
-std::unique_ptr<Operation> LoadBalanceOperation::Sharded(uint64_t devices) const {
-  return std::make_unique<ShardedIntervals>(std::make_unique<LoadBalanceOperation>(spec_), devices);
+std::unique_ptr<Operation> LoadBalanceOperation::Sharded(const DeviceGroup& by) const {
+  return std::make_unique<ShardedIntervals>(std::make_unique<LoadBalanceOperation>(spec_), by.devices);
 }
 
 int64_t LoadBalanceOperation::interval_bytes() const {

@@ -22,7 +22,7 @@ class LoadBalanceOperation final : public IntervalOperation {
   Operator op() const override { return Operator::kLoadBalance; }
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.LoadBalance(args_, report); }
-  std::unique_ptr<Operation> Sharded(uint64_t devices) const override;
+  std::unique_ptr<Operation> Sharded(const DeviceGroup& by) const override;
   absl::Status MakePiece(EngineStream& stream, const Piece& piece, absl::Span<void* const> d_out,
                          OperatorReport* report) const override;
   int64_t interval_bytes() const override;

@@ -35,11 +35,11 @@ std::unique_ptr<const ExternalWork> MergeOperation::external() const { return Ex
 
 Sharing MergeOperation::sharing() const {
   if (!ShardedMergeOperation::Takes(*this)) return {};
-  return {static_cast<int64_t>(spec_.keys.size() + spec_.values.size())};
+  return {static_cast<int64_t>(spec_.keys.size() + spec_.values.size()), Exchange::kNone};
 }
 
-std::unique_ptr<Operation> MergeOperation::Sharded(uint64_t devices) const {
-  return std::make_unique<ShardedMergeOperation>(spec_, devices);
+std::unique_ptr<Operation> MergeOperation::Sharded(const DeviceGroup& by) const {
+  return std::make_unique<ShardedMergeOperation>(spec_, by.devices);
 }
 
 absl::Status MergeOperation::CheckShards(int devices) const {

@@ -75,13 +75,13 @@ Sharing MoveOperation::sharing() const {
   if (!(is_gather ? ShardedIntervals::Takes(*this) : ShardedMove::Takes(*this))) return {};
   const int64_t least_bytes = is_gather ? kLeastGatheredBytes : kLeastMovedBytes;
   if (!AnySharded(*this) && work_bytes() < least_bytes * spec_.counts.count) return {};
-  return {static_cast<int64_t>(input_count()), is_gather ? 1 : ShardedMove::kCost};
+  return {static_cast<int64_t>(input_count()), Exchange::kReads, is_gather ? 1 : ShardedMove::kCost};
 }
 
-std::unique_ptr<Operation> MoveOperation::Sharded(uint64_t devices) const {
+std::unique_ptr<Operation> MoveOperation::Sharded(const DeviceGroup& by) const {
   auto whole = std::make_unique<MoveOperation>(spec_);
-  if (spec_.op != Operator::kGatherIntervals) return std::make_unique<ShardedMove>(std::move(whole), devices);
-  return std::make_unique<ShardedIntervals>(std::move(whole), devices);
+  if (spec_.op != Operator::kGatherIntervals) return std::make_unique<ShardedMove>(std::move(whole), by.devices);
+  return std::make_unique<ShardedIntervals>(std::move(whole), by.devices);
 }
 
 int64_t MoveOperation::interval_bytes() const {

@@ -47,7 +47,7 @@ class MoveOperation final : public IntervalOperation {
   absl::Status Run(EngineStream& stream, OperatorReport* report) override;
   absl::Status FaultStatus(const OperatorReport& report) const override;
   Sharing sharing() const override;
-  std::unique_ptr<Operation> Sharded(uint64_t devices) const override;
+  std::unique_ptr<Operation> Sharded(const DeviceGroup& by) const override;
   std::vector<Operand*> whole_inputs() override { return {&source_}; }
   absl::Status MakePiece(EngineStream& stream, const Piece& piece, absl::Span<void* const> d_out,
                          OperatorReport* report) const override;

@@ -17,9 +17,10 @@ bool ShardedSortOperation::Takes(const SortOperation::Spec& sort) {
          (!sort.values || (CanShare(*sort.values, any_is_sharded) && CanShare(sort.values_target)));
 }
 
-ShardedSortOperation::ShardedSortOperation(SortOperation::Spec sort, uint64_t devices)
-    : ShardedOperation(std::make_unique<SortOperation>(sort), devices),
+ShardedSortOperation::ShardedSortOperation(SortOperation::Spec sort, const DeviceGroup& by)
+    : ShardedOperation(std::make_unique<SortOperation>(sort), by.devices),
       spec_(std::move(sort)),
+      are_linked_(by.are_linked),
       shape_(RunSorter::ShapeOf(spec_)) {}
 
 int64_t ShardedSortOperation::device_bytes(const Engine& engine) const {
@@ -35,11 +36,16 @@ int64_t ShardedSortOperation::device_bytes(const Engine& engine) const {
   return rows + ShardedSort::WorkspaceBytes(SortOptions(), most, FirstOf(1, result_count()), shards(), engine);
 }
 
+int64_t ShardedSortOperation::host_bytes() const {
+  return ShardedSort::HostBytes(SortOptions(), FirstOf(1, spec_.keys.count), FirstOf(1, result_count()), shards());
+}
+
 ShardedSort::Options ShardedSortOperation::SortOptions() const {
   auto options = shape_.ArgsOf<ShardedSort::Options>();
   options.algorithm = spec_.algorithm;
   options.value_bytes = shape_.value_bytes;
   options.limit = spec_.limit;
+  options.are_linked = are_linked_;
   return options;
 }
 
@@ -87,6 +93,14 @@ absl::StatusOr<std::vector<Shard>> ShardedSortOperation::CopyIn(std::vector<Shar
   return shards;
 }
 
+absl::Status ShardedSortOperation::Cut(Lane& lane) {
+  std::vector<EngineStream*> cutters;
+  for (int shard = 0; shard < (are_linked_ ? 1 : shards()); ++shard) {
+    CORANK_ASSIGN_OR_RETURN(cutters.emplace_back(), SpareStream(lane, shard));
+  }
+  return are_linked_ ? sort_->Cut(*cutters.front()) : sort_->CutBySamples(cutters);
+}
+
 absl::Status ShardedSortOperation::Enqueue(Lane& lane, std::vector<ShardResult> results) {
   sort_.reset();
   if (result_count() == 0) return absl::OkStatus();
@@ -95,8 +109,7 @@ absl::Status ShardedSortOperation::Enqueue(Lane& lane, std::vector<ShardResult> 
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
   sort_ = std::make_unique<ShardedSort>(SortOptions(), std::move(shards));
   CORANK_RETURN_IF_ERROR(sort_->SortEach());
-  CORANK_ASSIGN_OR_RETURN(EngineStream* const cutter, SpareStream(lane));
-  CORANK_RETURN_IF_ERROR(sort_->Cut(*cutter));
+  CORANK_RETURN_IF_ERROR(Cut(lane));
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
   lane.set_next_stage(Stage::kCopyOut);
   return sort_->MergePieces();

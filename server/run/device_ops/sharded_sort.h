@@ -19,19 +19,22 @@ class ShardedSortOperation final : public ShardedOperation {
   /// Whether the sort can run on several devices: its arrays and results are sharded or in host memory.
   static bool Takes(const SortOperation::Spec& sort);
 
-  ShardedSortOperation(SortOperation::Spec sort, uint64_t devices);
+  ShardedSortOperation(SortOperation::Spec sort, const DeviceGroup& by);
 
   /// Of each device.
   int64_t device_bytes(const Engine& engine) const override;
+  int64_t host_bytes() const override;
 
  private:
   absl::Status Enqueue(Lane& lane, std::vector<ShardResult> results) override;
   absl::StatusOr<bool> Conclude(Outcome& outcome) const override;
 
   ShardedSort::Options SortOptions() const;
+  absl::Status Cut(Lane& lane);
   absl::StatusOr<std::vector<Shard>> CopyIn(std::vector<ShardResult> results) const;
 
   const SortOperation::Spec spec_;
+  const bool are_linked_;
   const RowShape shape_;
   std::unique_ptr<ShardedSort> sort_;  // of the last run
 };

@@ -54,12 +54,12 @@ std::unique_ptr<const ExternalWork> SortOperation::external() const { return Ext
 
 Sharing SortOperation::sharing() const {
   if (!(spec_.segment_offsets ? ShardedSegmentSort::Takes(*this) : ShardedSortOperation::Takes(spec_))) return {};
-  return {spec_.values ? 2 : 1};
+  return {spec_.values ? 2 : 1, spec_.segment_offsets ? Exchange::kNone : Exchange::kCopies};
 }
 
-std::unique_ptr<Operation> SortOperation::Sharded(uint64_t devices) const {
-  if (spec_.segment_offsets) return std::make_unique<ShardedSegmentSort>(spec_, devices);
-  return std::make_unique<ShardedSortOperation>(spec_, devices);
+std::unique_ptr<Operation> SortOperation::Sharded(const DeviceGroup& by) const {
+  if (spec_.segment_offsets) return std::make_unique<ShardedSegmentSort>(spec_, by.devices);
+  return std::make_unique<ShardedSortOperation>(spec_, by);
 }
 
 std::optional<FuseKey> SortOperation::fuse_key() const {

@@ -38,7 +38,7 @@ class SortOperation final : public PhasedOperation {
   bool is_light() const override;
   std::unique_ptr<const ExternalWork> external() const override;
   Sharing sharing() const override;
-  std::unique_ptr<Operation> Sharded(uint64_t devices) const override;
+  std::unique_ptr<Operation> Sharded(const DeviceGroup& by) const override;
   std::optional<FuseKey> fuse_key() const override;
   int64_t device_bytes(const Engine& engine) const override;
   absl::Status Run(EngineStream& stream, OperatorReport* report) override { return stream.Sort(args_, report); }
