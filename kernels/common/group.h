@@ -29,7 +29,8 @@ constexpr int RankBytes(RankMethod method, int64_t count) {
   return method == RankMethod::kAverage ? 8 : IndexBytes(count);
 }
 
-/// The rank, but for kAverage, of the key at a position of a group that lies at [begin, end), with `groups` before it.
+/// The rank, but for kAverage, of the key at a position of a group that lies at [begin, end), with `groups` before it:
+/// all of them counted from the first key of the segment.
 CORANK_HOST_DEVICE constexpr int64_t RankOf(RankMethod method, int64_t position, int64_t groups, int64_t begin,
                                             int64_t end) {
   switch (method) {
@@ -49,8 +50,8 @@ CORANK_HOST_DEVICE constexpr double AverageRank(int64_t begin, int64_t end) {
 }
 
 /// Finds the groups of consecutive equal keys, and reduces the values of each. Keys that are sorted have one group for
-/// each distinct key. An output has room for `count` elements, and is null if the caller does not want it; the
-/// elements from GroupReport::groups on are unspecified.
+/// each distinct key, in each segment. An output has room for `count` elements, and is null if the caller does not want
+/// it; the elements from GroupReport::groups on are unspecified.
 struct GroupArgs {
   KeyType key_type = KeyType::kUint32;
   Order order = Order::kAscending;  // only the check reads it
@@ -58,7 +59,11 @@ struct GroupArgs {
   int64_t count = 0;
   const void* keys = nullptr;
   const void* indices = nullptr;  // null, or the permutation that sorted the keys. IndexBytes(count - 1) bytes each
-  void* keys_out = nullptr;       // the first key of each group
+  /// segment_count + 1 offsets, checked by the caller; null: one segment. Keys of two segments are never equal, and
+  /// each segment is sorted, and ranked from 1, by itself.
+  const int64_t* segment_offsets = nullptr;
+  int64_t segment_count = 0;
+  void* keys_out = nullptr;  // the first key of each group
   int64_t* counts_out = nullptr;
   /// The index of the first key of each group, IndexBytes(count - 1) bytes each: indices[i] instead of i if there are
   /// indices.
@@ -83,6 +88,7 @@ struct GroupArgs {
   /// Not with firsts_out.
   void* ranks_out = nullptr;
 
+  bool HasSegments() const { return segment_offsets != nullptr && segment_count > 1; }
   bool ReadsValues() const { return sums_out != nullptr || minima_out != nullptr || maxima_out != nullptr; }
   bool Reduces() const { return ReadsValues() || value_counts_out != nullptr; }
 };

@@ -44,6 +44,39 @@ Piece PieceAt(int64_t piece, int64_t count) {
 }
 int64_t Pieces(int64_t count) { return (count + kGroupPiece - 1) / kGroupPiece; }
 
+// Calls fn(begin, end, segment_begin) for the part of a piece in each segment, which begins at segment_begin.
+template <typename Fn>
+void ForSegments(const GroupArgs& args, int64_t piece, const Fn& fn) {
+  const auto [begin, end] = PieceAt(piece, args.count);
+  if (!args.HasSegments()) return fn(begin, end, int64_t{0});
+  const int64_t* const last = args.segment_offsets + args.segment_count;
+  const int64_t* next = std::upper_bound(args.segment_offsets, last, begin);
+  for (int64_t at = begin; at < end; ++next) {
+    if (*next == at) continue;  // an empty segment
+    const int64_t part_end = std::min(end, *next);
+    fn(at, part_end, next[-1]);
+    at = part_end;
+  }
+}
+
+// The first key that comes before the previous one of its segment, or `count`.
+template <typename Bits, typename Ordering>
+int64_t FirstUnsortedInSegments(const GroupArgs& args, const Ordering& order, Parallel& parallel) {
+  const Bits* keys = static_cast<const Bits*>(args.keys);
+  if (!args.HasSegments()) return FirstUnsorted(keys, args.count, order, parallel);
+  std::atomic<int64_t> least{args.count};
+  parallel.ForPieces(Pieces(args.count), [&](int64_t piece) {
+    ForSegments(args, piece, [&](int64_t begin, int64_t end, int64_t segment_begin) {
+      int64_t found = std::max(begin, segment_begin + 1);
+      while (found < end && !order.Before(keys[found], keys[found - 1])) ++found;
+      int64_t known = least.load(std::memory_order_relaxed);
+      while (found < end && found < known && !least.compare_exchange_weak(known, found)) {
+      }
+    });
+  });
+  return least.load();
+}
+
 // The groups that begin before each piece, and their number at the end. Writes the starts and keys of the groups.
 template <typename Index, typename Bits, typename Ordering>
 std::vector<int64_t> FindGroups(const GroupArgs& args, const Ordering& order, Index* starts, Parallel& parallel) {
@@ -53,21 +86,24 @@ std::vector<int64_t> FindGroups(const GroupArgs& args, const Ordering& order, In
   const int64_t pieces = Pieces(args.count);
   std::vector<int64_t> before(static_cast<size_t>(pieces) + 1, 0);
   parallel.ForPieces(pieces, [&](int64_t piece) {
-    const auto [begin, end] = PieceAt(piece, args.count);
-    int64_t heads = begin == 0 ? 1 : 0;
-    for (int64_t i = std::max<int64_t>(begin, 1); i < end; ++i) heads += static_cast<int64_t>(differs(i));
+    int64_t heads = 0;
+    ForSegments(args, piece, [&](int64_t begin, int64_t end, int64_t segment_begin) {
+      if (begin == segment_begin) ++heads;
+      for (int64_t i = std::max(begin, segment_begin + 1); i < end; ++i) heads += static_cast<int64_t>(differs(i));
+    });
     before[static_cast<size_t>(piece) + 1] = heads;
   });
   for (size_t i = 1; i < before.size(); ++i) before[i] += before[i - 1];
   parallel.ForPieces(pieces, [&](int64_t piece) {
-    const auto [begin, end] = PieceAt(piece, args.count);
     int64_t group = before[static_cast<size_t>(piece)];
-    for (int64_t i = begin; i < end; ++i) {
-      if (i > 0 && !differs(i)) continue;
-      starts[group] = static_cast<Index>(i);
-      if (keys_out != nullptr) keys_out[group] = keys[i];
-      ++group;
-    }
+    ForSegments(args, piece, [&](int64_t begin, int64_t end, int64_t segment_begin) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (i > segment_begin && !differs(i)) continue;
+        starts[group] = static_cast<Index>(i);
+        if (keys_out != nullptr) keys_out[group] = keys[i];
+        ++group;
+      }
+    });
   });
   return before;
 }
@@ -177,19 +213,23 @@ void WriteRanks(const GroupArgs& args, const Index* starts, const std::vector<in
   auto* const ranks = static_cast<Rank*>(args.ranks_out);
   const int64_t groups = before.back();
   parallel.ForPieces(Pieces(args.count), [&](int64_t piece) {
-    const auto [begin, end] = PieceAt(piece, args.count);
     int64_t next = before[static_cast<size_t>(piece)];  // the first group that begins after position i
-    for (int64_t i = begin; i < end; ++i) {
-      if (next < groups && static_cast<int64_t>(starts[next]) == i) ++next;
-      const auto first = static_cast<int64_t>(starts[next - 1]);
-      const int64_t last = next < groups ? static_cast<int64_t>(starts[next]) : args.count;
-      Rank& rank = ranks[indices == nullptr ? i : static_cast<int64_t>(indices[i])];
-      if constexpr (std::is_same_v<Rank, double>) {
-        rank = AverageRank(first, last);
-      } else {
-        rank = static_cast<Rank>(RankOf(args.rank_method, i, next - 1, first, last));
+    ForSegments(args, piece, [&](int64_t begin, int64_t end, int64_t segment) {
+      // Of the segment. Its first key begins a group.
+      const int64_t first_group =
+          segment == begin ? next : std::lower_bound(starts, starts + next, static_cast<Index>(segment)) - starts;
+      for (int64_t i = begin; i < end; ++i) {
+        if (next < groups && static_cast<int64_t>(starts[next]) == i) ++next;
+        const int64_t first = static_cast<int64_t>(starts[next - 1]) - segment;
+        const int64_t last = (next < groups ? static_cast<int64_t>(starts[next]) : args.count) - segment;
+        Rank& rank = ranks[indices == nullptr ? i : static_cast<int64_t>(indices[i])];
+        if constexpr (std::is_same_v<Rank, double>) {
+          rank = AverageRank(first, last);
+        } else {
+          rank = static_cast<Rank>(RankOf(args.rank_method, i - segment, next - 1 - first_group, first, last));
+        }
       }
-    }
+    });
   });
 }
 
@@ -213,7 +253,7 @@ void Group(const GroupArgs& args, void* workspace_bytes, Parallel& parallel, Gro
     WithKeyOrder(args.key_type, args.order, [&](auto order) {
       using Bits = decltype(order.Encode(0));
       if (args.check_sorted) {
-        const int64_t unsorted = FirstUnsorted(static_cast<const Bits*>(args.keys), args.count, order, parallel);
+        const int64_t unsorted = FirstUnsortedInSegments<Bits>(args, order, parallel);
         if (unsorted < args.count) report->unsorted = unsorted;
       }
       if (report->unsorted < 0) before = FindGroups<Index, Bits>(args, order, starts, parallel);

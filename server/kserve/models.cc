@@ -63,7 +63,7 @@ std::vector<ModelFamily> FamiliesOfKnownLength() {
        {{"haystack", kModel}, {"needles", kModel}},
        {positions},
        {"descending", "bound", "assume_sorted"}},
-      {"rank", Operator::kRank, {keys}, {ranks}, {"method", "descending", "keys_sorted"}},
+      {"rank", Operator::kRank, {keys, segments}, {ranks}, {"method", "descending", "keys_sorted"}},
       {"expand", Operator::kExpandIntervals, {{"values", kModel}, counts}, {expanded}, {}},
       {"gather", Operator::kGatherIntervals, {source, from, counts}, {gathered}, {}},
       {"scatter", Operator::kScatterIntervals, {source, to, counts, initial}, {result}, move},

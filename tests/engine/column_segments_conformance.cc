@@ -12,18 +12,6 @@ constexpr int64_t kLongestSegments[] = {1, 3, 200, 30000};
 
 class SortColumnSegments : public OnColumns {
  protected:
-  // Segments of random lengths up to `longest`, of which the first, the last and some others are empty.
-  static std::vector<int64_t> CutSegments(int64_t rows, int64_t longest, uint64_t seed) {
-    Random random(seed);
-    std::vector<int64_t> offsets = {0, 0};
-    while (offsets.back() < rows) {
-      offsets.push_back(std::min(rows, offsets.back() + 1 + random.Below(longest)));
-      for (int64_t empty = random.OneIn(4) ? random.Below(5) : 0; empty > 0; --empty) offsets.push_back(offsets.back());
-    }
-    offsets.push_back(rows);
-    return offsets;
-  }
-
   void CheckSegments(const std::vector<TestColumn>& columns) {
     const int64_t rows = columns.front().rows();
     ColumnSortCase test;

@@ -132,6 +132,77 @@ TEST_P(Group, RanksSortedKeys) {
   }
 }
 
+// Segments of many lengths, and of one length that is near that of a word or tile of the kernels.
+std::vector<std::vector<int64_t>> SegmentsOf(int64_t count, uint64_t seed) {
+  std::vector<std::vector<int64_t>> all = {{0, count}};
+  for (const int64_t longest : {1, 40, 5000, 200000}) all.push_back(CutSegments(count, longest, seed));
+  for (const int64_t length : {31, 32, 33, 2047, 2048, 2049, 4096, 32768}) {
+    std::vector<int64_t>& offsets = all.emplace_back(std::vector<int64_t>{0});
+    while (offsets.back() < count) offsets.push_back(std::min(count, offsets.back() + length));
+  }
+  if (count == 0) all.push_back({0});
+  return all;
+}
+
+TEST_P(Group, RanksEachSegmentByItself) {
+  uint64_t seed = 0;
+  for (const int64_t count : kGroupSizes) {
+    for (const std::vector<int64_t>& offsets : SegmentsOf(count, static_cast<uint64_t>(count))) {
+      constexpr Distribution kDistributions[] = {Distribution::kSixteenDistinct, Distribution::kUniform,
+                                                 Distribution::kSpecialFloats, Distribution::kAllEqual};
+      const Distribution distribution = kDistributions[++seed % 4];
+      const auto method = static_cast<RankMethod>(1 + seed % 5);
+      const Order order = kBothOrders[seed / 2 % 2];
+      SCOPED_TRACE(::testing::Message() << "count=" << count << " segments=" << offsets.size() - 1 << " "
+                                        << DistributionName(distribution) << " method=" << static_cast<int>(method)
+                                        << " seed=" << seed);
+      GroupCase test;
+      test.type = GetParam();
+      test.order = order;
+      test.want_keys = test.want_firsts = test.want_counts = false;
+      test.rank_method = method;
+      test.segment_offsets = offsets;
+      const Bytes keys = MakeKeys(test.type, distribution, count, seed);
+      const std::vector<int64_t> sorted = StableOrder(test.type, order, keys, offsets);
+      test.keys = Gather(keys, KeyBytes(test.type), sorted);
+      const Outcome outcome = harness().Group(test);
+      EXPECT_EQ(outcome.group.unsorted, -1);
+      EXPECT_TRUE(outcome.outputs[7] == Ranks(method, test.type, order, test.keys, offsets)) << "ranks";
+      test.indices = sorted;
+      EXPECT_TRUE(harness().Group(test).outputs[7] == Ranks(method, test.type, order, keys, offsets))
+          << "ranks by indices";
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(Group, ReportsTheFirstUnsortedIndexOfASegment) {
+  for (const Order order : kBothOrders) {
+    for (const int64_t longest : {40, 5000, 200000}) {
+      SCOPED_TRACE(::testing::Message() << "longest=" << longest);
+      GroupCase test;
+      test.type = GetParam();
+      test.order = order;
+      test.segment_offsets = CutSegments(100003, longest, 5);
+      const Bytes keys = MakeKeys(test.type, Distribution::kUniform, 100003, 6);
+      test.keys = Gather(keys, KeyBytes(test.type), StableOrder(test.type, order, keys, test.segment_offsets));
+      EXPECT_EQ(harness().Group(test).group.unsorted, -1);
+      for (const int64_t at : {99999, 4097, 33, 2, 1}) {
+        std::swap_ranges(test.keys.begin(), test.keys.begin() + KeyBytes(test.type),
+                         test.keys.begin() + at * KeyBytes(test.type));
+        int64_t expected = -1;
+        for (size_t s = 1; s < test.segment_offsets.size() && expected < 0; ++s) {
+          const int64_t begin = test.segment_offsets[s - 1], end = test.segment_offsets[s];
+          const Bytes segment(test.keys.begin() + begin * KeyBytes(test.type),
+                              test.keys.begin() + end * KeyBytes(test.type));
+          if (const auto found = FirstUnsorted(test.type, order, segment)) expected = begin + *found;
+        }
+        EXPECT_EQ(harness().Group(test).group.unsorted, expected) << "at=" << at;
+      }
+    }
+  }
+}
+
 TEST_P(Group, ReportsTheFirstUnsortedIndex) {
   for (const Order order : kBothOrders) {
     GroupCase test = Sorted(100003, order, Distribution::kUniform, 3);

@@ -447,6 +447,10 @@ Outcome Harness::Group(const GroupCase& test) {
   const int64_t index_bytes = IndexBytes(args.count - 1);
   const Bytes indices = IndexArray(test.indices, static_cast<int>(index_bytes));
   args.indices = request.Input(indices);
+  if (!test.segment_offsets.empty()) {
+    args.segment_offsets = request.Numbers(test.segment_offsets);
+    args.segment_count = static_cast<int64_t>(test.segment_offsets.size()) - 1;
+  }
   args.values = request.Input(test.values);
   if (!test.valid.empty()) args.values_validity = request.Owned(Bitmap(test.valid, true));
   std::vector<int64_t> widths;

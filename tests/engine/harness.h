@@ -98,6 +98,7 @@ struct GroupCase {
   Bytes values;
   std::vector<bool> valid;                // which values are not null; empty: they have no validity
   std::optional<RankMethod> rank_method;  // unset: no ranks
+  std::vector<int64_t> segment_offsets = {};
 };
 
 /// `predicate`: one flag for each element, or a bitmap.

@@ -223,15 +223,22 @@ WorkloadRun GroupAndReduce() {
   });
 }
 
-// Runs of three keys.
-WorkloadRun RankRuns() {
+// Runs of three keys, in segments of a thousand or all in one.
+WorkloadRun RankRuns(bool by_segments) {
   std::vector<uint32_t> keys(static_cast<size_t>(kRows));
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<uint32_t>(i / 3);
   const auto* const begin = reinterpret_cast<const uint8_t*>(keys.data());
-  return Whole([key_bytes = Bytes(begin, begin + kRows * 4)](Request& request) -> absl::Status {
+  std::vector<int64_t> offsets;
+  for (int64_t at = 0; at < kRows; at += 1000) offsets.push_back(at);
+  offsets.push_back(kRows);
+  return Whole([=, key_bytes = Bytes(begin, begin + kRows * 4)](Request& request) -> absl::Status {
     GroupArgs args;
     args.count = kRows;
     CORANK_ASSIGN_OR_RETURN(args.keys, request.Input(key_bytes));
+    if (by_segments) {
+      CORANK_ASSIGN_OR_RETURN(args.segment_offsets, request.Numbers(offsets));
+      args.segment_count = static_cast<int64_t>(offsets.size()) - 1;
+    }
     CORANK_ASSIGN_OR_RETURN(args.ranks_out, request.Output(kRows * RankBytes(args.rank_method, kRows)));
     return request.Run(&EngineStream::Group, args);
   });
@@ -368,7 +375,8 @@ const std::vector<Workload>& EngineWorkloads() {
                      GroupAndReduce(),
                      {"CompactKernel", "CountLastKernel", "SubtractRunsKernel", "ReduceRunsKernel", "JoinNodesKernel",
                       "WriteGroupReportKernel"}});
-    made->push_back({"ranks", RankRuns(), {"RankKernel("}});
+    made->push_back({"ranks", RankRuns(false), {"RankKernel<"}});
+    made->push_back({"ranks of segments", RankRuns(true), {"MarkSegmentsKernel(", "RankKernel<"}});
     made->push_back(
         {"partition", PartitionByPositions(), {"MarkPositionsKernel(", "SelectFlagged<", "WriteSelectReportKernel("}});
     made->push_back({"union of sets", UniteSets(), {"::CutKernel<", "CombineKernel<", "WriteSetReportKernel("}});

@@ -367,16 +367,23 @@ bool IsRight(const v1::SelectRequest& request, const v1::SelectResponse& respons
 }
 
 bool IsRight(const v1::RankRequest& request, const v1::RankResponse& response) {
-  if (!IsInline(request.ranks_destination()) || !IsInline(request.keys())) return true;
+  if (!IsInline(request.ranks_destination()) || !IsInline(request.keys()) ||
+      (request.has_segment_offsets() && !IsInline(request.segment_offsets()))) {
+    return true;
+  }
   const KeyType type = KeyTypeOf(request.keys());
   const Order order = OrderOf(request.order());
   const Bytes keys = BytesOf(request.keys());
-  if (request.keys_sorted() && testing::FirstUnsorted(type, order, keys)) return false;  // the server must refuse it
+  const std::vector<int64_t> offsets =
+      request.has_segment_offsets() ? Int64sOf(request.segment_offsets()) : std::vector<int64_t>();
+  const std::vector<int64_t> sorted = testing::StableOrder(type, order, keys, offsets);
+  // The server must refuse keys that are not sorted.
+  if (request.keys_sorted() && !std::is_sorted(sorted.begin(), sorted.end())) return false;
   const auto method = request.method() == v1::RANK_METHOD_UNSPECIFIED ? RankMethod::kAverage
                                                                       : static_cast<RankMethod>(request.method());
   return HoldsOrLacks(true, response.has_ranks(), response.ranks(),
                       method == RankMethod::kAverage ? v1::ELEMENT_TYPE_FLOAT64 : v1::ELEMENT_TYPE_UINT32,
-                      testing::Ranks(method, type, order, keys));
+                      testing::Ranks(method, type, order, keys, offsets));
 }
 
 }  // namespace corank::fuzz

@@ -303,7 +303,9 @@ std::string JoinSides(Input& input) {
 
 std::string Ranked(Input& input) {
   v1::RankRequest request;
-  *request.mutable_keys() = Elements(input, AnyKey(input), Count(input));
+  const int64_t count = Count(input);
+  *request.mutable_keys() = Elements(input, AnyKey(input), count);
+  if (input.Choice(3) == 0) *request.mutable_segment_offsets() = Numbers(Offsets(input, count));
   request.set_method(static_cast<v1::RankMethod>(input.Choice(6)));
   request.set_order(static_cast<v1::SortOrder>(input.Choice(3)));
   if (input.Choice(3) == 0) {

@@ -123,6 +123,7 @@ void NotePlan(const std::string& bytes, Sent& sent) {
     note(operation.join().left());
     note(operation.join().right());
     note(operation.rank().keys());
+    note(operation.rank().segment_offsets());
     note(operation.select().elements());
     note(operation.select().values());
     note(operation.select().flags());

@@ -166,6 +166,11 @@ def test_parameters_reach_the_operator(client: triton.InferenceServerClient) -> 
         "sort_int32", [tensor("keys", keys), tensor("segment_offsets", offsets)], parameters={"limit": 500}
     )
     assert np.array_equal(result.as_numpy("keys"), expected[:900])
+    result = client.infer(
+        "rank_int32", [tensor("keys", keys), tensor("segment_offsets", offsets)], parameters={"method": "ordinal"}
+    )
+    ranks = [np.argsort(np.argsort(piece, kind="stable")) + 1 for piece in (keys[:400], keys[400:])]
+    assert np.array_equal(result.as_numpy("ranks"), np.concatenate(ranks))
 
 
 def test_requested_outputs_alone_are_sent(client: triton.InferenceServerClient) -> None:

@@ -226,15 +226,20 @@ TEST_F(OperatorsTest, RanksKeysOfEveryTypeInEveryWay) {
         const Order order = seed % 2 == 0 ? Order::kAscending : Order::kDescending;
         Bytes keys = MakeKeys(type, some, count, seed);
         v1::RankRequest request;
+        std::vector<int64_t> offsets;
+        if (seed % 4 < 2) {
+          offsets = CutSegments(count, 60, seed);
+          *request.mutable_segment_offsets() = Int64s(offsets);
+        }
         if (seed % 3 == 0) {
-          keys = Gather(keys, KeyBytes(type), StableOrder(type, order, keys));
+          keys = Gather(keys, KeyBytes(type), StableOrder(type, order, keys, offsets));
           request.set_keys_sorted(true);
         }
         *request.mutable_keys() = ToArray(type, keys);
         request.set_method(static_cast<v1::RankMethod>(method));
         if (order == Order::kDescending) request.set_order(v1::SORT_ORDER_DESCENDING);
         const auto engines = method == 0 ? RankMethod::kAverage : static_cast<RankMethod>(method);
-        const Bytes expected = Ranks(engines, type, order, keys);
+        const Bytes expected = Ranks(engines, type, order, keys, offsets);
         const auto response = Get<v1::RankResponse>(request);
         EXPECT_EQ(response.ranks().inline_data(), std::string(expected.begin(), expected.end()));
         EXPECT_EQ(response.ranks().type(),

@@ -179,7 +179,9 @@ class ReachStream final : public ForwardingStream {
   absl::Status Group(const GroupArgs& args, GroupReport* report) override {
     const int64_t key_bytes = KeyBytes(args.key_type), value_bytes = KeyBytes(args.value_type);
     const int64_t index_bytes = args.count == 0 ? 0 : IndexBytes(args.count - 1);
-    CORANK_RETURN_IF_ERROR(Check("Group", {{args.keys, args.count * key_bytes},
+    const int64_t offsets = args.segment_offsets == nullptr ? 0 : 8 * (args.segment_count + 1);
+    CORANK_RETURN_IF_ERROR(Check("Group", {{args.segment_offsets, offsets},
+                                           {args.keys, args.count * key_bytes},
                                            {args.indices, args.count * index_bytes},
                                            {args.values, args.count * value_bytes},
                                            {args.keys_out, args.count * key_bytes},

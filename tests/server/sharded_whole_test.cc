@@ -218,6 +218,27 @@ TEST_P(WholeOn, SortsOfSegmentsWhoseOffsetsAreShardedToo) {
   EXPECT_TRUE(Fetched("sorted") == keys);
 }
 
+TEST_P(WholeOn, RanksOfSegmentsWhoseOffsetsAreShardedToo) {
+  const Ints keys = Keys(4001, 20);
+  const std::vector<int64_t> offsets = {0, 0, 1, 1500, 1501, 4000, 4001};
+  ASSERT_TRUE(Store("keys", keys).ok());
+  ASSERT_TRUE(StoreInt64s("offsets", offsets).ok());
+  v1::RankRequest request;
+  *request.mutable_keys() = Kept("keys");
+  request.set_method(v1::RANK_METHOD_MAX);
+  *request.mutable_segment_offsets() = Kept("offsets", v1::ELEMENT_TYPE_INT64);
+  *request.mutable_ranks_destination() = KeptAs("ranks", /*sharded=*/true);
+  Get(request);
+  std::vector<uint32_t> at_most;
+  for (size_t i = 1; i < offsets.size(); ++i) {
+    const auto begin = keys.begin() + offsets[i - 1], end = keys.begin() + offsets[i];
+    for (auto key = begin; key < end; ++key) {
+      at_most.push_back(static_cast<uint32_t>(std::count_if(begin, end, [&](int32_t other) { return other <= *key; })));
+    }
+  }
+  EXPECT_TRUE(Fetched<uint32_t>("ranks") == at_most);
+}
+
 TEST_P(WholeOn, SortsOfStrings) {
   const std::string strings = "pearappleplumfig";
   ASSERT_TRUE(Store("strings", MakeArray(v1::ELEMENT_TYPE_UINT8, strings.data(), strings.size())).ok());

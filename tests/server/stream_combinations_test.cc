@@ -314,6 +314,19 @@ Case RankCase() {
   return one;
 }
 
+Case RankOfSegments() {
+  Case one{"rank of segments"};
+  const Bytes keys = KeysOf(200, 29);
+  const std::vector<int64_t> offsets = {0, 50, 50, 199, 200};
+  v1::RankRequest& request = *one.operation.mutable_rank();
+  *request.mutable_keys() = Int32Array(keys);
+  request.set_method(v1::RANK_METHOD_DENSE);
+  *request.mutable_segment_offsets() = Int64s(offsets);
+  *one.expected.mutable_rank()->mutable_ranks() =
+      ArrayOf(v1::ELEMENT_TYPE_UINT32, Ranks(RankMethod::kDense, KeyType::kInt32, Order::kAscending, keys, offsets));
+  return one;
+}
+
 Case JoinCase() {
   Case one{"join"};
   const Bytes left = KeysOf(200, 24), right = KeysOf(150, 25);
@@ -377,7 +390,8 @@ std::vector<Case> Cases() {
           SetsCase(),
           JoinCase(),
           SelectCase(),
-          RankCase()};
+          RankCase(),
+          RankOfSegments()};
 }
 
 class StreamCombinationsTest : public ::testing::TestWithParam<int> {

@@ -145,4 +145,15 @@ Bytes MakeKeys(KeyType type, Distribution distribution, int64_t count, uint64_t 
   return keys;
 }
 
+std::vector<int64_t> CutSegments(int64_t count, int64_t longest, uint64_t seed) {
+  Random random(seed);
+  std::vector<int64_t> offsets = {0, 0};
+  while (offsets.back() < count) {
+    offsets.push_back(std::min(count, offsets.back() + 1 + random.Below(longest)));
+    for (int64_t empty = random.OneIn(4) ? random.Below(5) : 0; empty > 0; --empty) offsets.push_back(offsets.back());
+  }
+  offsets.push_back(count);
+  return offsets;
+}
+
 }  // namespace corank::testing

@@ -3,6 +3,7 @@
 #define CORANK_TESTS_SUPPORT_DISTRIBUTIONS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "kernels/common/types.h"
 #include "tests/support/real_keys.h"
@@ -34,6 +35,9 @@ Bytes MakeKeys(KeyType type, Distribution distribution, int64_t count, uint64_t 
 
 /// Random bytes.
 Bytes MakeBytes(int64_t count, uint64_t seed);
+
+/// Offsets of segments of random lengths up to `longest`, of which the first, the last and some others are empty.
+std::vector<int64_t> CutSegments(int64_t count, int64_t longest, uint64_t seed);
 
 /// A generator with the same results on every machine (S. Vigna, splitmix64).
 class Random {

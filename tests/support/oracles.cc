@@ -407,7 +407,17 @@ Bytes IndexArray(const std::vector<int64_t>& indices, int index_bytes) {
   return bytes;
 }
 
-Bytes Ranks(RankMethod method, KeyType type, Order order, const Bytes& keys) {
+Bytes Ranks(RankMethod method, KeyType type, Order order, const Bytes& keys,
+            const std::vector<int64_t>& segment_offsets) {
+  if (!segment_offsets.empty()) {
+    Bytes ranks;
+    for (size_t s = 1; s < segment_offsets.size(); ++s) {
+      const auto at = [&](size_t i) { return keys.begin() + segment_offsets[i] * KeyBytes(type); };
+      const Bytes segment = Ranks(method, type, order, Bytes(at(s - 1), at(s)));
+      ranks.insert(ranks.end(), segment.begin(), segment.end());
+    }
+    return ranks;
+  }
   const std::vector<int64_t> sorted = StableOrder(type, order, keys);
   const auto before = KeyBefore(type, order, keys);
   std::vector<int64_t> ranks(sorted.size());

@@ -73,8 +73,10 @@ struct GroupReductions {
 GroupReductions ReduceGroups(KeyType type, const Bytes& values, const std::vector<int64_t>& starts,
                              std::vector<bool> valid = {});
 
-/// The rank of each key, by comparing it with every run of equal keys of a stable sort: uint32 or float64.
-Bytes Ranks(RankMethod method, KeyType type, Order order, const Bytes& keys);
+/// The rank of each key, by comparing it with every run of equal keys of a stable sort: uint32 or float64. By segments
+/// if offsets are given.
+Bytes Ranks(RankMethod method, KeyType type, Order order, const Bytes& keys,
+            const std::vector<int64_t>& segment_offsets = {});
 
 /// Indices as the engines write them: uint32 or uint64.
 Bytes IndexArray(const std::vector<int64_t>& indices, int index_bytes);

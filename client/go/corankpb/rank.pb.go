@@ -100,15 +100,18 @@ type RankRequest struct {
 	Method RankMethod `protobuf:"varint,2,opt,name=method,proto3,enum=corank.v1.RankMethod" json:"method,omitempty"`
 	// The direction of the ranks. Default: ascending.
 	Order SortOrder `protobuf:"varint,3,opt,name=order,proto3,enum=corank.v1.SortOrder" json:"order,omitempty"`
-	// Whether the keys are sorted in the direction of `order`, which saves the server their sort. The server checks it;
-	// unsorted keys are INVALID_ARGUMENT. Default: they may be in any order.
+	// Whether the keys, or those of each segment, are sorted in the direction of `order`, which saves the server their
+	// sort. The server checks it; unsorted keys are INVALID_ARGUMENT. Default: they may be in any order.
 	KeysSorted bool `protobuf:"varint,4,opt,name=keys_sorted,json=keysSorted,proto3" json:"keys_sorted,omitempty"`
 	// The destination of the ranks. Default: inline.
 	RanksDestination *Destination `protobuf:"bytes,5,opt,name=ranks_destination,json=ranksDestination,proto3" json:"ranks_destination,omitempty"`
 	// Options of the request.
-	Options       *RequestOptions `protobuf:"bytes,6,opt,name=options,proto3" json:"options,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Options *RequestOptions `protobuf:"bytes,6,opt,name=options,proto3" json:"options,omitempty"`
+	// Ranks each segment of the keys by itself: segment s is [offsets[s], offsets[s+1]), and its first key has rank 1.
+	// INT64, one more than there are segments; from 0 to the number of keys, never decreasing. Default: one segment.
+	SegmentOffsets *Array `protobuf:"bytes,7,opt,name=segment_offsets,json=segmentOffsets,proto3,oneof" json:"segment_offsets,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *RankRequest) Reset() {
@@ -183,6 +186,13 @@ func (x *RankRequest) GetOptions() *RequestOptions {
 	return nil
 }
 
+func (x *RankRequest) GetSegmentOffsets() *Array {
+	if x != nil {
+		return x.SegmentOffsets
+	}
+	return nil
+}
+
 // The result of Rank.
 type RankResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -243,7 +253,7 @@ var File_corank_v1_rank_proto protoreflect.FileDescriptor
 
 const file_corank_v1_rank_proto_rawDesc = "" +
 	"\n" +
-	"\x14corank/v1/rank.proto\x12\tcorank.v1\x1a\x15corank/v1/array.proto\x1a\x19corank/v1/operators.proto\"\xa9\x02\n" +
+	"\x14corank/v1/rank.proto\x12\tcorank.v1\x1a\x15corank/v1/array.proto\x1a\x19corank/v1/operators.proto\"\xfd\x02\n" +
 	"\vRankRequest\x12$\n" +
 	"\x04keys\x18\x01 \x01(\v2\x10.corank.v1.ArrayR\x04keys\x12-\n" +
 	"\x06method\x18\x02 \x01(\x0e2\x15.corank.v1.RankMethodR\x06method\x12*\n" +
@@ -251,7 +261,9 @@ const file_corank_v1_rank_proto_rawDesc = "" +
 	"\vkeys_sorted\x18\x04 \x01(\bR\n" +
 	"keysSorted\x12C\n" +
 	"\x11ranks_destination\x18\x05 \x01(\v2\x16.corank.v1.DestinationR\x10ranksDestination\x123\n" +
-	"\aoptions\x18\x06 \x01(\v2\x19.corank.v1.RequestOptionsR\aoptions\"e\n" +
+	"\aoptions\x18\x06 \x01(\v2\x19.corank.v1.RequestOptionsR\aoptions\x12>\n" +
+	"\x0fsegment_offsets\x18\a \x01(\v2\x10.corank.v1.ArrayH\x00R\x0esegmentOffsets\x88\x01\x01B\x12\n" +
+	"\x10_segment_offsets\"e\n" +
 	"\fRankResponse\x12&\n" +
 	"\x05ranks\x18\x01 \x01(\v2\x10.corank.v1.ArrayR\x05ranks\x12-\n" +
 	"\x05stats\x18\x02 \x01(\v2\x17.corank.v1.RequestStatsR\x05stats*\x9c\x01\n" +
@@ -295,13 +307,14 @@ var file_corank_v1_rank_proto_depIdxs = []int32{
 	4, // 2: corank.v1.RankRequest.order:type_name -> corank.v1.SortOrder
 	5, // 3: corank.v1.RankRequest.ranks_destination:type_name -> corank.v1.Destination
 	6, // 4: corank.v1.RankRequest.options:type_name -> corank.v1.RequestOptions
-	3, // 5: corank.v1.RankResponse.ranks:type_name -> corank.v1.Array
-	7, // 6: corank.v1.RankResponse.stats:type_name -> corank.v1.RequestStats
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	3, // 5: corank.v1.RankRequest.segment_offsets:type_name -> corank.v1.Array
+	3, // 6: corank.v1.RankResponse.ranks:type_name -> corank.v1.Array
+	7, // 7: corank.v1.RankResponse.stats:type_name -> corank.v1.RequestStats
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_corank_v1_rank_proto_init() }
@@ -311,6 +324,7 @@ func file_corank_v1_rank_proto_init() {
 	}
 	file_corank_v1_array_proto_init()
 	file_corank_v1_operators_proto_init()
+	file_corank_v1_rank_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -478,6 +478,7 @@ impl<'a> Task<'a> {
                 keys_sorted: arguments.keys_sorted,
                 ranks_destination: self.destination("ranks"),
                 options,
+                segment_offsets: self.array("segment_offsets"),
             }),
         }
     }

@@ -3,8 +3,10 @@
 // Algorithm: one compaction finds the heads of the groups, writes keys, first indices and the counts of all groups that
 //            end in their tile, and checks the order. A second launch counts the last group of each tile. Each
 //            reduction is a launch over the values and the bits of the heads. Another one ranks: a key counts the heads
-//            up to its own, and looks up where its group and the next one begin.
-// Work: O(count), and a binary search over the tiles for each tile.
+//            up to its own, and looks up where its group and the next one begin. Segments become bits of the positions
+//            where they begin, which are heads too. A key finds the last one before it in its tile, or else takes that
+//            of the tile, which a warp searches.
+// Work: O(count + segments), and a binary search over the tiles, or the segments and groups, for each tile.
 // Memory: one read of the keys, one write of each output. A reduction reads the values once. Indices cost one scattered
 //         read of the values and of their validity.
 // Workspace: see group.h.
@@ -19,6 +21,7 @@
 #include "kernels/cuda/common/key_order_traits.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/operator_report.cuh"
+#include "kernels/cuda/common/set_heads.cuh"
 #include "kernels/cuda/common/warp_scan.cuh"
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/group/compact.cuh"
@@ -35,14 +38,23 @@ struct TileEnds {
   uint16_t first, last;
 };
 
-/// Keeps the keys that differ from the previous one.
+/// Sets the bits of the positions where segments begin. One thread for each segment.
+__global__ void __launch_bounds__(kThreads)
+    MarkSegmentsKernel(const int64_t* offsets, int64_t segment_count, uint32_t* bits) {
+  const int64_t segment = blockIdx.x * int64_t{kThreads} + threadIdx.x;
+  const int64_t begin = segment < segment_count ? offsets[segment] : 0;
+  SetHeads(begin, segment < segment_count && begin < offsets[segment + 1], bits);
+}
+
+/// Keeps the keys that differ from the previous one, and the first of each segment.
 template <typename Bits, bool kFloat>
 struct FindHeads : CompactOp {
   static constexpr int kKeyBytes = sizeof(Bits);
   using Tuning = CompactTuning<kKeyBytes>;
   struct Rows {
     Bits keys[Tuning::kItems];
-    Bits before;  // lane 0: the key before the first row
+    Bits before;        // lane 0: the key before the first row
+    uint32_t segments;  // lane i: the positions of row i where segments begin
     bool may_be_unsorted;
   };
   using Staged = Bits;
@@ -55,11 +67,14 @@ struct FindHeads : CompactOp {
   int64_t* counts_out;       // may be null
   TileEnds* ends;            // of each tile; null without counts
   FaultCell* unsorted_cell;  // null: no check
+  const uint32_t* segments;  // the positions where segments begin; null: one segment
 
   __device__ __forceinline__ void Load(int64_t first, int left, Rows& rows) const {
     const Bits* const from = keys + first;
     rows.before = threadIdx.x % 32 == 0 && first > 0 && left > 0 ? from[-1] : Bits{0};
     LoadRows(from, left, Bits{0}, rows.keys);
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    if (segments != nullptr && lane < Tuning::kItems) rows.segments = segments[(first - lane) / 32 + lane];
     rows.may_be_unsorted = false;
   }
   /// The key before that of row i. A whole warp calls it.
@@ -68,17 +83,24 @@ struct FindHeads : CompactOp {
     const Bits previous = __shfl_up_sync(kAllLanes, rows.keys[i], 1);
     return threadIdx.x % 32 == 0 ? last : previous;
   }
+  /// Whether a segment begins at row i. A whole warp calls it.
+  __device__ __forceinline__ bool Begins(int64_t first, const Rows& rows, int i) const {
+    if (segments == nullptr) return i == 0 && first == 0;
+    return (__shfl_sync(kAllLanes, rows.segments, i) >> (threadIdx.x % 32) & 1) != 0;
+  }
   __device__ __forceinline__ bool Keeps(int64_t first, Rows& rows, int i) const {
     const Bits rank = order.RankOfRaw(rows.keys[i]), previous = order.RankOfRaw(Previous(rows, i));
-    rows.may_be_unsorted |= rank < previous;  // or a row is beyond the last key, or the first one
-    return rank != previous || (i == 0 && first == 0);
+    rows.may_be_unsorted |= rank < previous;  // or a segment begins, or a row is beyond the last key
+    const bool begins = Begins(first, rows, i);
+    return rank != previous || begins;
   }
   __device__ __forceinline__ void Check(int64_t first, int left, const Rows& rows) const {
     if (unsorted_cell == nullptr || !__any_sync(kAllLanes, rows.may_be_unsorted)) return;
 #pragma unroll
     for (int i = 0; i < Tuning::kItems; ++i) {
       const bool is_before = order.RankOfRaw(rows.keys[i]) < order.RankOfRaw(Previous(rows, i));
-      if (is_before && 32 * i < left && first + 32 * i > 0) atomicMax(unsorted_cell, PackFault(0, first + 32 * i));
+      const bool begins = Begins(first, rows, i);
+      if (is_before && 32 * i < left && !begins) atomicMax(unsorted_cell, PackFault(0, first + 32 * i));
     }
   }
   __device__ __forceinline__ Bits Stage(const Rows& rows, int i) const { return rows.keys[i]; }
@@ -145,7 +167,10 @@ struct Ranking {
   const void* indices;  // may be null
   int index_bytes;      // of both
   void* ranks;
-  bool is_narrow;  // ranks have 32 bits, but for kAverage
+  bool is_narrow;                  // ranks have 32 bits, but for kAverage
+  const uint32_t* segments;        // the positions where they begin; null: one segment
+  const int64_t* segment_offsets;  // of segment_count segments
+  int64_t segment_count;
 };
 
 __device__ __forceinline__ int64_t ReadIndex(const void* indices, int index_bytes, int64_t i) {
@@ -153,11 +178,62 @@ __device__ __forceinline__ int64_t ReadIndex(const void* indices, int index_byte
                           : static_cast<int64_t>(static_cast<const uint64_t*>(indices)[i]);
 }
 
+constexpr int kWords = GroupTuning::kRunTile / 32, kWordsOfLane = kWords / 32;
+static_assert(kWords % 32 == 0, "a warp adds up the words of a tile");
+
+__device__ __forceinline__ int LastPlace(int word, uint32_t bits) {
+  return 32 * word + 31 - __clz(static_cast<int>(bits));
+}
+
+/// The segments of a run tile, in shared memory.
+struct TileSegments {
+  uint32_t bits[kWords];  // the positions where they begin
+  int last[kWords];       // the place where the last one of earlier words begins, or -1
+  int64_t begin;          // of the segment that holds the first position of the tile
+  int64_t groups_before;  // of that segment, if it begins in an earlier tile
+
+  /// The first warp calls it.
+  __device__ __forceinline__ void LoadBits(const uint32_t* from) {
+    const int lane = static_cast<int>(threadIdx.x);
+    int own = -1;
+#pragma unroll
+    for (int i = 0; i < kWordsOfLane; ++i) {
+      const int word = lane * kWordsOfLane + i;
+      bits[word] = from[word];
+      if (bits[word] != 0) own = LastPlace(word, bits[word]);
+    }
+#pragma unroll
+    for (int step = 1; step < 32; step *= 2) {
+      const int other = __shfl_up_sync(kAllLanes, own, step);
+      if (lane >= step) own = max(own, other);
+    }
+    int before = __shfl_up_sync(kAllLanes, own, 1);
+    if (lane == 0) before = -1;
+#pragma unroll
+    for (int i = 0; i < kWordsOfLane; ++i) {
+      const int word = lane * kWordsOfLane + i;
+      last[word] = before;
+      if (bits[word] != 0) before = LastPlace(word, bits[word]);
+    }
+  }
+  /// Another warp calls it. `earlier_groups` begin before the tile.
+  __device__ __forceinline__ void FindFirst(const Ranking& ranking, int64_t first, int64_t earlier_groups) {
+    const int64_t* const offsets = ranking.segment_offsets;
+    const int64_t found =
+        offsets[LastBefore(0, ranking.segment_count, [&](int64_t segment) { return offsets[segment] <= first; })];
+    const int64_t group = LastBefore(
+        0, earlier_groups, [&](int64_t at) { return ReadIndex(ranking.starts, ranking.index_bytes, at) <= found; });
+    if (threadIdx.x % 32 != 0) return;
+    begin = found;
+    groups_before = group;
+  }
+};
+
 /// Writes the ranks of a run tile.
+template <bool kSegments>
 __global__ void __launch_bounds__(kThreads)
     RankKernel(const __grid_constant__ Ranking ranking, const int64_t* group_count) {
-  constexpr int kWords = GroupTuning::kRunTile / 32, kWordsOfLane = kWords / 32;
-  static_assert(kWords % 32 == 0, "a warp adds up the words of a tile");
+  __shared__ TileSegments s_segments;
   __shared__ uint32_t s_bits[kWords];
   __shared__ int s_before[kWords];  // groups that begin in earlier words of the tile
   const int64_t tile = blockIdx.x;
@@ -177,28 +253,44 @@ __global__ void __launch_bounds__(kThreads)
       s_before[word] = before;
       before += __popc(s_bits[word]);
     }
+    if constexpr (kSegments) s_segments.LoadBits(ranking.segments + tile * kWords);
+  }
+  const int64_t groups = *group_count, groups_before = ranking.heads.before[tile];
+  if constexpr (kSegments) {
+    if (thread / 32 == 1) s_segments.FindFirst(ranking, tile * GroupTuning::kRunTile, groups_before);
   }
   __syncthreads();
-  const int64_t groups = *group_count, groups_before = ranking.heads.before[tile];
 #pragma unroll
   for (int i = 0; i < GroupTuning::kRunItems; ++i) {
     const int place = i * kThreads + thread;
     const int64_t position = tile * GroupTuning::kRunTile + place;
     if (position >= ranking.count) return;
-    const uint32_t up_to = s_bits[place / 32] & (~0u >> (31 - place % 32));
-    const int64_t group = groups_before + s_before[place / 32] + __popc(up_to) - 1;
-    const int64_t begin = ReadIndex(ranking.starts, ranking.index_bytes, group);
-    const int64_t end = group + 1 < groups ? ReadIndex(ranking.starts, ranking.index_bytes, group + 1) : ranking.count;
+    const uint32_t up_to = ~0u >> (31 - place % 32);
+    int64_t group = groups_before + s_before[place / 32] + __popc(s_bits[place / 32] & up_to) - 1;
+    int64_t begin = ReadIndex(ranking.starts, ranking.index_bytes, group);
+    int64_t end = group + 1 < groups ? ReadIndex(ranking.starts, ranking.index_bytes, group + 1) : ranking.count;
+    int64_t place_in_segment = position;
+    if constexpr (kSegments) {
+      const uint32_t bits = s_segments.bits[place / 32] & up_to;
+      const int at = bits != 0 ? LastPlace(place / 32, bits) : s_segments.last[place / 32];
+      const bool is_here = at >= 0;
+      const int64_t segment = is_here ? tile * GroupTuning::kRunTile + at : s_segments.begin;
+      group -= is_here ? groups_before + s_before[at / 32] + __popc(s_bits[at / 32] & ((1u << (at % 32)) - 1))
+                       : s_segments.groups_before;
+      begin -= segment;
+      end -= segment;
+      place_in_segment -= segment;
+    }
     const int64_t to =
         ranking.indices == nullptr ? position : ReadIndex(ranking.indices, ranking.index_bytes, position);
     if (ranking.method == RankMethod::kAverage) {
       static_cast<double*>(ranking.ranks)[to] = AverageRank(begin, end);
     } else if (ranking.is_narrow) {
       static_cast<uint32_t*>(ranking.ranks)[to] =
-          static_cast<uint32_t>(RankOf(ranking.method, position, group, begin, end));
+          static_cast<uint32_t>(RankOf(ranking.method, place_in_segment, group, begin, end));
     } else {
       static_cast<uint64_t*>(ranking.ranks)[to] =
-          static_cast<uint64_t>(RankOf(ranking.method, position, group, begin, end));
+          static_cast<uint64_t>(RankOf(ranking.method, place_in_segment, group, begin, end));
     }
   }
 }
@@ -224,9 +316,10 @@ struct Plan {
   FaultCell* cells = nullptr;  // unsorted, overflow
   int64_t zeroed_bytes = 0;    // from the cells on
   CompactWork work;
-  TileEnds* ends = nullptr;  // null: no counts
-  KeptBits heads;            // null: neither a reduction nor ranks
-  void* starts = nullptr;    // of the groups; null: no ranks
+  uint32_t* segments = nullptr;  // the positions where they begin; null: one segment
+  TileEnds* ends = nullptr;      // null: no counts
+  KeptBits heads;                // null: neither a reduction nor ranks
+  void* starts = nullptr;        // of the groups; null: no ranks
   void* nodes = nullptr;
   void* values = nullptr;       // null: the caller's
   uint8_t* validity = nullptr;  // null: the caller's
@@ -234,12 +327,15 @@ struct Plan {
 
 Plan PlanOf(const GroupArgs& args, Workspace& workspace) {
   Plan plan;
-  // The cells and the words lie side by side, so that one fill clears both.
+  // The cells, the words and the bits of segments lie side by side, so that one fill clears them.
   const int tile_size = CompactTile(KeyBytes(args.key_type));
   plan.tiles = CeilDiv(args.count, int64_t{tile_size});
-  plan.zeroed_bytes = kCells * static_cast<int64_t>(sizeof(FaultCell)) + TileWords(plan.tiles) * sizeof(TileWord);
+  const int64_t words = TileWords(plan.tiles);
+  plan.zeroed_bytes = kCells * static_cast<int64_t>(sizeof(FaultCell)) + words * sizeof(TileWord);
+  if (args.HasSegments()) plan.zeroed_bytes += plan.tiles * tile_size / 8;
   plan.cells = static_cast<FaultCell*>(workspace.CarveBytes(plan.zeroed_bytes));
   plan.work = {reinterpret_cast<TileWord*>(plan.cells + kCells), workspace.Carve<int64_t>(plan.tiles + 1)};
+  if (args.HasSegments()) plan.segments = reinterpret_cast<uint32_t*>(plan.work.words + words);
   if (args.counts_out != nullptr) plan.ends = workspace.Carve<TileEnds>(plan.tiles);
   if (!args.Reduces() && args.ranks_out == nullptr) return plan;
   plan.heads.bits = workspace.Carve<uint32_t>(plan.tiles * tile_size / 32);
@@ -309,6 +405,11 @@ cudaError_t Group(const GroupArgs& args, void* d_workspace, int64_t workspace_by
     const int64_t tiles = plan.tiles;
     group_count = plan.work.before + tiles;
     CORANK_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(plan.cells, 0, static_cast<size_t>(plan.zeroed_bytes), stream));
+    if (plan.segments != nullptr) {
+      MarkSegmentsKernel<<<static_cast<unsigned>(CeilDiv(args.segment_count, int64_t{kThreads})), kThreads, 0,
+                           stream>>>(args.segment_offsets, args.segment_count, plan.segments);
+      CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
+    }
     CORANK_RETURN_IF_CUDA_ERROR(WithKeyOrder(args.key_type, args.order, [&](auto order) {
       using Traits = KeyOrderTraits<decltype(order)>;
       using Bits = typename Traits::Bits;
@@ -321,7 +422,8 @@ cudaError_t Group(const GroupArgs& args, void* d_workspace, int64_t workspace_by
                                                  IndexBytes(args.count - 1),
                                                  args.counts_out,
                                                  plan.ends,
-                                                 args.check_sorted ? plan.cells : nullptr};
+                                                 args.check_sorted ? plan.cells : nullptr,
+                                                 plan.segments};
       return Compact(find, args.count, plan.work, plan.heads, stream);
     }));
     if (args.counts_out != nullptr) {
@@ -330,11 +432,14 @@ cudaError_t Group(const GroupArgs& args, void* d_workspace, int64_t workspace_by
       CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
     }
     if (plan.starts != nullptr) {
-      const Ranking ranking{args.rank_method, args.count,
-                            plan.heads,       plan.starts,
-                            args.indices,     IndexBytes(args.count - 1),
-                            args.ranks_out,   RankBytes(args.rank_method, args.count) == 4};
-      RankKernel<<<static_cast<unsigned>(RunTiles(args.count)), kThreads, 0, stream>>>(ranking, group_count);
+      const Ranking ranking{args.rank_method,  args.count,
+                            plan.heads,        plan.starts,
+                            args.indices,      IndexBytes(args.count - 1),
+                            args.ranks_out,    RankBytes(args.rank_method, args.count) == 4,
+                            plan.segments,     args.segment_offsets,
+                            args.segment_count};
+      const auto rank = plan.segments != nullptr ? RankKernel<true> : RankKernel<false>;
+      rank<<<static_cast<unsigned>(RunTiles(args.count)), kThreads, 0, stream>>>(ranking, group_count);
       CORANK_RETURN_IF_CUDA_ERROR(cudaGetLastError());
     }
     if (args.Reduces()) CORANK_RETURN_IF_CUDA_ERROR(Reduce(args, plan, stream));

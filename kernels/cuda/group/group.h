@@ -12,7 +12,7 @@ namespace corank::cuda {
 
 /// 16 bytes, and 12 bytes for each tile of the compaction (group_tuning.h); for counts, 4 bytes more for each. For
 /// reductions: a bit for each key, 104 bytes for each run tile, and, with indices, a copy of the values and of their
-/// validity. For ranks: a bit and an index for each key.
+/// validity. For ranks: a bit and an index for each key. For segments: another bit for each key.
 int64_t GroupWorkspaceBytes(const GroupArgs& args);
 
 /// Enqueues the operator. Never allocates device memory, never waits.

@@ -6,36 +6,21 @@
 // Work: O(count / 32 + segments).
 // Memory: two writes of the bits, one read of the offsets.
 #include "kernels/cuda/common/launch.h"
+#include "kernels/cuda/common/set_heads.cuh"
+#include "kernels/cuda/common/warp.h"
 #include "kernels/cuda/sort/segment_plan.h"
 
 namespace corank::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr unsigned kWarp = 0xFFFFFFFF;
-
-__device__ __forceinline__ void SetHeads(int64_t head, bool exists, uint32_t* heads) {
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  const int64_t word = exists ? head / 32 : -1;
-  uint32_t bits = exists ? 1u << (head % 32) : 0;
-  // Words increase from lane to lane, except for lanes without a head. Atomics combine the bits of lanes that are
-  // apart.
-#pragma unroll
-  for (int step = 1; step < 32; step *= 2) {
-    const uint32_t other = __shfl_down_sync(kWarp, bits, step);
-    const int64_t other_word = __shfl_down_sync(kWarp, word, step);
-    if (lane + step < 32 && other_word == word) bits |= other;
-  }
-  const int64_t word_before = __shfl_up_sync(kWarp, word, 1);
-  if (exists && (lane == 0 || word_before != word)) atomicOr(&heads[word], bits);
-}
 
 /// Describes the windows of each of the warp's long segments.
 __device__ __forceinline__ void TellWindows(int64_t begin, int64_t end, int window, const SegmentPlan& plan) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  for (unsigned left = __ballot_sync(kWarp, end - begin > window); left != 0; left &= left - 1) {
+  for (unsigned left = __ballot_sync(kAllLanes, end - begin > window); left != 0; left &= left - 1) {
     const int from = __ffs(static_cast<int>(left)) - 1;
-    const LongSegment segment{__shfl_sync(kWarp, begin, from), __shfl_sync(kWarp, end, from)};
+    const LongSegment segment{__shfl_sync(kAllLanes, begin, from), __shfl_sync(kAllLanes, end, from)};
     const int64_t first = segment.begin / window, last = (segment.end - 1) / window;
     for (int64_t w = first + 1 + lane; w <= last; w += 32) plan.long_across[w] = segment;
     if (lane != 0) continue;

@@ -101,6 +101,17 @@ absl::Status CheckValidity(const Operand& validity, Field field, std::optional<i
                                                        ValidityBytes(*rows)));
 }
 
+absl::StatusOr<std::optional<Operand>> CheckSegments(bool present, const v1::Array& array, std::optional<int64_t> count,
+                                                     absl::string_view elements, Places& places) {
+  if (!present) return std::nullopt;
+  constexpr Field kOffsets{"segment_offsets"};
+  CORANK_ASSIGN_OR_RETURN(Operand offsets, CheckArray(true, array, kOffsets, ArrayUse::kInt64, places));
+  if (!offsets.is_pending) {
+    CORANK_RETURN_IF_ERROR(CheckRisingOffsets(Int64View(offsets), kOffsets.name, count, "segments", elements));
+  }
+  return offsets;
+}
+
 absl::Status CheckSameType(const Operand& array, Field field, const Operand& like, Field like_field) {
   if (array.type != like.type) {
     return InvalidField(field.Sub("type"),

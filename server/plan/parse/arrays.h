@@ -35,6 +35,10 @@ absl::Status CheckSameCount(const Operand& array, Field field, const Operand& li
 /// Checks that `validity` is a bitmap of so many rows. Passes while either number is unknown.
 absl::Status CheckValidity(const Operand& validity, Field field, std::optional<int64_t> rows);
 
+/// The offsets of the segments, if present. `count`: the number of keys or rows, called `elements`, if it is known.
+absl::StatusOr<std::optional<Operand>> CheckSegments(bool present, const v1::Array& array, std::optional<int64_t> count,
+                                                     absl::string_view elements, Places& places);
+
 /// Checks that `array` has the type, and for records the size, of `like`.
 absl::Status CheckSameType(const Operand& array, Field field, const Operand& like, Field like_field);
 

@@ -99,7 +99,8 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
   CORANK_ASSIGN_OR_RETURN(std::vector<InputColumn> columns, CheckColumns(request.key_columns(), kColumns, places));
   for (InputColumn& column : columns) spec.columns.push_back({std::move(column)});
   CORANK_ASSIGN_OR_RETURN(spec.algorithm, CheckSortAlgorithm(request.algorithm()));
-  CORANK_ASSIGN_OR_RETURN(spec.segment_offsets, CheckSegments(request, KnownRows(spec), "rows", places));
+  CORANK_ASSIGN_OR_RETURN(spec.segment_offsets, CheckSegments(request.has_segment_offsets(), request.segment_offsets(),
+                                                              KnownRows(spec), "rows", places));
   if (request.has_run_offsets()) {
     if (spec.segment_offsets) return InvalidField("run_offsets", "cannot be combined with segments");
     CORANK_ASSIGN_OR_RETURN(spec.run_offsets, CheckRuns(request, spec, places));

@@ -103,6 +103,8 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::RankRequest& reque
                                                                    {v1::RANK_METHOD_MAX, RankMethod::kMax},
                                                                    {v1::RANK_METHOD_DENSE, RankMethod::kDense},
                                                                    {v1::RANK_METHOD_ORDINAL, RankMethod::kOrdinal}}));
+  CORANK_ASSIGN_OR_RETURN(spec.segment_offsets, CheckSegments(request.has_segment_offsets(), request.segment_offsets(),
+                                                              KnownCount(spec.keys), "keys", places));
   spec.check_sorted = request.keys_sorted();
   spec.sorts = !request.keys_sorted();
   spec.ranks.is_wanted = true;

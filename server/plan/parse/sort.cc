@@ -39,18 +39,6 @@ absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& re
   return CheckArray(true, request.values(), kValues, ArrayUse::kMoved, places);
 }
 
-absl::StatusOr<std::optional<Operand>> CheckSegments(const v1::SortRequest& request, std::optional<int64_t> count,
-                                                     absl::string_view elements, Places& places) {
-  if (!request.has_segment_offsets()) return std::nullopt;
-  constexpr Field kOffsets{"segment_offsets"};
-  CORANK_ASSIGN_OR_RETURN(const Operand offsets,
-                          CheckArray(true, request.segment_offsets(), kOffsets, ArrayUse::kInt64, places));
-  if (!offsets.is_pending) {
-    CORANK_RETURN_IF_ERROR(CheckRisingOffsets(Int64View(offsets), kOffsets.name, count, "segments", elements));
-  }
-  return offsets;
-}
-
 absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request) {
   if (!request.has_limit()) return -1;
   if (request.limit() < 0) return InvalidField("limit", absl::StrCat("must be 0 or more, not ", request.limit()));
@@ -74,7 +62,8 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& reque
   spec.want_indices = outputs.indices;
   CORANK_ASSIGN_OR_RETURN(spec.values, CheckSortValues(request, outputs, places));
   if (spec.values) CORANK_RETURN_IF_ERROR(CheckSameCount(*spec.values, {"values"}, spec.keys, kKeys));
-  CORANK_ASSIGN_OR_RETURN(spec.segment_offsets, CheckSegments(request, KnownCount(spec.keys), "keys", places));
+  CORANK_ASSIGN_OR_RETURN(spec.segment_offsets, CheckSegments(request.has_segment_offsets(), request.segment_offsets(),
+                                                              KnownCount(spec.keys), "keys", places));
   CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
   std::shared_ptr<ResultTarget> no_ranks;
   const int64_t key_bytes = spec.want_keys ? spec.keys.element_bytes : 0;

@@ -25,9 +25,6 @@ absl::StatusOr<SortOutputs> CheckSortOutput(v1::SortOutput output);
 /// The values, if present. Does not check their number.
 absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& request, const SortOutputs& outputs,
                                                        Places& places);
-/// The offsets of the segments, if present. `count`: the number of keys or rows, called `elements`, if it is known.
-absl::StatusOr<std::optional<Operand>> CheckSegments(const v1::SortRequest& request, std::optional<int64_t> count,
-                                                     absl::string_view elements, Places& places);
 /// The limit, or -1.
 absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request);
 

@@ -21,6 +21,8 @@ GroupOperation::GroupOperation(Spec spec) : spec_(std::move(spec)) {
   AddInput(spec_.keys, &args_.keys);
   AddInput(spec_.values, &args_.values);
   AddInput(spec_.validity, &args_.values_validity);
+  AddInput(spec_.segment_offsets, &args_.segment_offsets);
+  if (spec_.segment_offsets) args_.segment_count = spec_.segment_offsets->count - 1;
   Add(spec_.keys_out, ResultRole::kKeys, spec_.keys.type, &args_.keys_out);
   Add(spec_.counts, ResultRole::kCounts, v1::ELEMENT_TYPE_INT64, &args_.counts_out);
   Add(spec_.firsts, ResultRole::kFirsts, IndexType(IndexBytes(args_.count - 1)), &args_.firsts_out);
@@ -49,6 +51,8 @@ SortArgs GroupOperation::SortPart() const {
   sort.key_type = args_.key_type;
   sort.order = args_.order;
   sort.count = args_.count;
+  sort.segment_offsets = args_.segment_offsets;
+  sort.segment_count = args_.segment_count;
   if (spec_.values && !NeedsIndices()) sort.value_bytes = spec_.values->element_bytes;
   return sort;
 }
@@ -76,9 +80,11 @@ int64_t GroupOperation::device_bytes(const Engine& engine) const {
   if (spec_.ranks.is_wanted) args.ranks_out = &any;
   if (spec_.validity) args.values_validity = &any_validity;
   if (spec_.sorts && NeedsIndices()) args.indices = &any;
+  if (spec_.segment_offsets) args.segment_offsets = &any;
   int64_t workspace_bytes = engine.WorkspaceBytes(args);
   if (spec_.sorts) {
     SortArgs sort = SortPart();
+    sort.segment_offsets = args.segment_offsets;
     sort.keys_out = &any;
     if (sort.value_bytes > 0) sort.values_in = sort.values_out = &any;
     if (NeedsIndices()) sort.indices_out = &any;

@@ -25,6 +25,7 @@ class GroupOperation final : public CountedOperation {
     Operand keys;
     std::optional<Operand> values;    // set if sums, minima, maxima or value counts are wanted
     std::optional<Operand> validity;  // of the values
+    std::optional<Operand> segment_offsets;
     Order order = Order::kAscending;
     bool sorts = true;          // the keys lie in any order
     bool check_sorted = false;  // they must be sorted

@@ -1365,8 +1365,8 @@ pub struct RankRequest {
     /// The direction of the ranks. Default: ascending.
     #[prost(enumeration = "SortOrder", tag = "3")]
     pub order: i32,
-    /// Whether the keys are sorted in the direction of `order`, which saves the server their sort. The server checks it;
-    /// unsorted keys are INVALID_ARGUMENT. Default: they may be in any order.
+    /// Whether the keys, or those of each segment, are sorted in the direction of `order`, which saves the server their
+    /// sort. The server checks it; unsorted keys are INVALID_ARGUMENT. Default: they may be in any order.
     #[prost(bool, tag = "4")]
     pub keys_sorted: bool,
     /// The destination of the ranks. Default: inline.
@@ -1375,6 +1375,10 @@ pub struct RankRequest {
     /// Options of the request.
     #[prost(message, optional, tag = "6")]
     pub options: ::core::option::Option<RequestOptions>,
+    /// Ranks each segment of the keys by itself: segment s is \[offsets\[s\], offsets\[s+1\]), and its first key has rank 1.
+    /// INT64, one more than there are segments; from 0 to the number of keys, never decreasing. Default: one segment.
+    #[prost(message, optional, tag = "7")]
+    pub segment_offsets: ::core::option::Option<Array>,
 }
 /// The result of Rank.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -47,8 +47,8 @@ export interface RankRequest {
   /** The direction of the ranks. Default: ascending. */
   order: SortOrder;
   /**
-   * Whether the keys are sorted in the direction of `order`, which saves the server their sort. The server checks it;
-   * unsorted keys are INVALID_ARGUMENT. Default: they may be in any order.
+   * Whether the keys, or those of each segment, are sorted in the direction of `order`, which saves the server their
+   * sort. The server checks it; unsorted keys are INVALID_ARGUMENT. Default: they may be in any order.
    */
   keysSorted: boolean;
   /** The destination of the ranks. Default: inline. */
@@ -56,7 +56,14 @@ export interface RankRequest {
     | Destination
     | undefined;
   /** Options of the request. */
-  options: RequestOptions | undefined;
+  options:
+    | RequestOptions
+    | undefined;
+  /**
+   * Ranks each segment of the keys by itself: segment s is [offsets[s], offsets[s+1]), and its first key has rank 1.
+   * INT64, one more than there are segments; from 0 to the number of keys, never decreasing. Default: one segment.
+   */
+  segmentOffsets?: Array | undefined;
 }
 
 /** The result of Rank. */
@@ -73,7 +80,15 @@ export interface RankResponse {
 }
 
 function createBaseRankRequest(): RankRequest {
-  return { keys: undefined, method: 0, order: 0, keysSorted: false, ranksDestination: undefined, options: undefined };
+  return {
+    keys: undefined,
+    method: 0,
+    order: 0,
+    keysSorted: false,
+    ranksDestination: undefined,
+    options: undefined,
+    segmentOffsets: undefined,
+  };
 }
 
 export const RankRequest: MessageFns<RankRequest> = {
@@ -95,6 +110,9 @@ export const RankRequest: MessageFns<RankRequest> = {
     }
     if (message.options !== undefined) {
       RequestOptions.encode(message.options, writer.uint32(50).fork()).join();
+    }
+    if (message.segmentOffsets !== undefined) {
+      Array.encode(message.segmentOffsets, writer.uint32(58).fork()).join();
     }
     return writer;
   },
@@ -160,6 +178,14 @@ export const RankRequest: MessageFns<RankRequest> = {
             message.options = RequestOptions.decode(reader, reader.uint32());
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.segmentOffsets = Array.decode(reader, reader.uint32());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -186,6 +212,9 @@ export const RankRequest: MessageFns<RankRequest> = {
       : undefined;
     message.options = (object.options !== undefined && object.options !== null)
       ? RequestOptions.fromPartial(object.options)
+      : undefined;
+    message.segmentOffsets = (object.segmentOffsets !== undefined && object.segmentOffsets !== null)
+      ? Array.fromPartial(object.segmentOffsets)
       : undefined;
     return message;
   },
