@@ -11,6 +11,7 @@ pa = pytest.importorskip("pyarrow")
 
 from table_cases import OF_POLARS, TYPES, column, plain  # noqa: E402
 
+from corank import _frames as frames  # noqa: E402
 from corank import _row_hashes as row_hashes  # noqa: E402
 from corank import _table_libraries as libraries  # noqa: E402
 from corank._key_columns import Nan  # noqa: E402
@@ -93,8 +94,9 @@ def test_pieces_of_rows_make_one_whole(count: int) -> None:
 
 
 @pytest.mark.parametrize("type_", OF_POLARS, ids=str)
-def test_polars_numbers_equal_rows_alike(type_: Any) -> None:
+def test_polars_numbers_equal_rows_alike(type_: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     polars = pytest.importorskip("polars")
+    monkeypatch.setattr(frames, "_ROWS_TO_HASH", 7)
     library, _ = libraries.library_of("left", polars.DataFrame())
     rng = np.random.default_rng(5)
     table = pa.table({"a": plain(column(rng, type_, 80, True)), "b": column(rng, pa.string(), 80, True)})

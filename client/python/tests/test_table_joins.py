@@ -13,11 +13,18 @@ pa = pytest.importorskip("pyarrow")
 
 from table_cases import OF_POLARS, column, plain  # noqa: E402
 
+from corank import _frames as frames  # noqa: E402
 from corank import _table_joins as joins  # noqa: E402
 from corank import _table_libraries as libraries  # noqa: E402
 
 KEY_TYPES = [type_ for type_ in OF_POLARS if not (pa.types.is_dictionary(type_) or pa.types.is_binary(type_))]
 HOWS = ["inner", "left", "right", "full", "semi", "anti"]
+
+
+@pytest.fixture(autouse=True)
+def few_rows_count_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "_ROWS_OF_ONE_THREAD", 1)
+    monkeypatch.setattr(frames, "_ROWS_TO_HASH", 7)
 
 
 def sides(rng: np.random.Generator, types: Any = KEY_TYPES, sizes: Any = (0, 1, 10, 40)) -> tuple[Any, Any, list[str]]:
@@ -96,6 +103,23 @@ def test_polars_frames_join_as_in_polars(any_client: corank.Client, seed: int, h
     assert found.schema == {name: expected.schema[name] for name in found.columns}
     # Which of two equal floats comes back is not told by polars.
     testing.assert_frame_equal(found.select(names), expected.select(names))
+
+
+@pytest.mark.parametrize("how", HOWS)
+@pytest.mark.parametrize("make", ["pyarrow", "polars"])
+def test_tables_in_many_chunks_join_as_those_in_one(any_client: corank.Client, make: str, how: Any) -> None:
+    of = pytest.importorskip(make)
+    for seed in range(4):
+        left, right, names = sides(np.random.default_rng(600 + seed), sizes=(40,))
+        whole = [side if make == "pyarrow" else of.from_arrow(side) for side in (left, right)]
+        parts: list[Any] = []
+        for side in whole:
+            pieces = [side[at : at + 3] for at in range(0, 40, 3)]
+            parts.append(of.concat_tables(pieces) if make == "pyarrow" else of.concat(pieces, rechunk=False))
+        found, expected = (any_client.join_by(a, b, names, how=how) for a, b in (parts, whole))
+        assert found.schema == expected.schema
+        for name in expected.columns if make == "polars" else expected.column_names:
+            assert str(list(found[name])) == str(list(expected[name])), left.schema  # NaN equals NaN
 
 
 @pytest.mark.parametrize("how", ["inner", "left", "right", "full"])

@@ -14,9 +14,15 @@ pa = pytest.importorskip("pyarrow")
 
 from table_cases import OF_ARROW_IN_PANDAS, OF_PANDAS, OF_POLARS, column, expected, tables  # noqa: E402
 
+from corank import _frames as frames  # noqa: E402
 from corank._arrow_rows import take_rows, with_one_dictionary  # noqa: E402
 
 SIZES = [0, 1, 2, 30, 400]
+
+
+@pytest.fixture(autouse=True)
+def few_rows_count_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "_ROWS_OF_ONE_THREAD", 1)
 
 
 def numbered(table: Any) -> Any:
@@ -40,6 +46,12 @@ def of_pandas(table: Any, backend: str) -> Any:
 
 def of_polars(table: Any) -> Any:
     return pytest.importorskip("polars").from_arrow(table)
+
+
+def test_columns_that_are_no_keys_may_share_a_name(any_client: corank.Client) -> None:
+    table = pa.table([pa.array([2, 1, 3]), pa.array([1, 2, 3]), pa.array(["b", "a", "c"])], names=["k", "v", "v"])
+    found = any_client.sort_by(table, "k")
+    assert [column.to_pylist() for column in found.columns] == [[1, 2, 3], [2, 1, 3], ["a", "b", "c"]]
 
 
 @pytest.mark.parametrize("seed", range(60))

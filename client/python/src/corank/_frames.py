@@ -23,10 +23,13 @@ from corank._errors import InvalidArgument
 from corank._key_columns import Nan, Nulls, held_type, numbers_of, one_array
 from corank._pieces import of_pieces
 from corank._row_hashes import are_equal, row_hashes
+from corank._taking import pooled, taken
 
 Rows = NDArray[Any]
 """Row numbers, of any type of integers."""
 _ROWS_OF_ONE_THREAD = 1 << 17
+_ROWS_TO_HASH = 1 << 18
+"""Rows that polars hashes at a time, which it divides among its threads."""
 _PLAIN_OF_POLARS = {"Float32", "Float64", *(f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64))}
 
 
@@ -136,9 +139,39 @@ class Library(ABC):
         """These elements of a column; null for row -1."""
         return self.picked([Wanted(table, [name], rows)])[0]
 
-    @abstractmethod
     def picked(self, wanted: Sequence[Wanted]) -> list[Any]:
         """What `pick` makes of all names, one after the other, by several threads if there are many rows."""
+        numbers = [self._numbers_picked(each) for each in wanted]
+        rest = [
+            each._replace(names=[name for name in each.names if name not in found])
+            for each, found in zip(wanted, numbers)
+        ]
+        others = iter(self._others_picked(rest))
+        return [
+            found[name] if name in found else next(others)
+            for each, found in zip(wanted, numbers)
+            for name in each.names
+        ]
+
+    def _numbers_picked(self, wanted: Wanted) -> dict[Any, Any]:
+        """What `pick` makes of those columns that are plain numbers, if all rows are there and there are many."""
+        table, rows = wanted.table, wanted.rows
+        if rows.size < _ROWS_OF_ONE_THREAD or wanted.are_all or rows.min() < 0:
+            return {}
+        plain = {name: array for name in wanted.names if (array := self._plain(table, name)) is not None}
+        return dict(zip(plain, map(self._of_plain, taken(list(plain.values()), rows))))
+
+    def _plain(self, table: Any, name: Any) -> NDArray[Any] | None:
+        """A column of numbers without nulls as NumPy's array, of whose elements `_of_plain` makes a column."""
+        return self.numbers(table, name) if self.has_numbers(table, name) else None
+
+    @abstractmethod
+    def _of_plain(self, elements: NDArray[Any]) -> Any:
+        """What `pick` makes of a column that is `_plain`."""
+
+    @abstractmethod
+    def _others_picked(self, wanted: Sequence[Wanted]) -> list[Any]:
+        """What `picked` makes of any columns, by the library itself."""
 
     def hashes(self, keys: Any, seed: int) -> NDArray[np.uint64]:
         """A number for each row of a key table. Equal rows of two tables of one schema have equal numbers.
@@ -174,7 +207,7 @@ class Library(ABC):
 class ByColumn(Library):
     """A library that takes rows of a column in one thread."""
 
-    def picked(self, wanted: Sequence[Wanted]) -> list[Any]:
+    def _others_picked(self, wanted: Sequence[Wanted]) -> list[Any]:
         makers: list[Callable[[], Any]] = []
         for each in wanted:
             places = None if each.are_all else self._places(each.rows)
@@ -222,7 +255,15 @@ class ArrowTables(ByColumn):
         return table.select(list(names))
 
     def take(self, table: Any, rows: Rows) -> Any:
-        return take_rows(table, rows)
+        names = self.columns(table)
+        if isinstance(table, pa.RecordBatch) or rows.size < _ROWS_OF_ONE_THREAD or len(set(names)) < len(names):
+            return take_rows(table, rows)
+        columns = self.picked([Wanted(table, names, rows)])
+        fields = [field.with_type(column.type) for field, column in zip(table.schema, columns)]
+        return pa.Table.from_arrays(columns, schema=pa.schema(fields, table.schema.metadata))
+
+    def _of_plain(self, elements: NDArray[Any]) -> Any:
+        return pa.chunked_array([pa.array(elements)])
 
     def concat(self, tables: Sequence[Any]) -> Any:
         self._check_names(tables)
@@ -288,6 +329,8 @@ class PolarsFrames(Library):
         column, polars = table.get_column(name), self._polars
         if column.dtype in (polars.String, polars.Binary):
             return column.to_arrow(compat_level=polars.CompatLevel.newest())  # views, as they are in memory
+        if self.has_numbers(table, name) and column.n_chunks() > 1:
+            return one_array(pa.chunked_array([chunk.to_arrow() for chunk in column.get_chunks()]))
         is_physical = column.dtype == polars.Enum and not by_value
         return arrow_of(name, column.to_physical() if is_physical else column)
 
@@ -295,9 +338,14 @@ class PolarsFrames(Library):
         column = table.get_column(name)
         return str(column.dtype) in _PLAIN_OF_POLARS and not column.null_count()
 
+    def numbers(self, table: Any, name: Any) -> NDArray[Any]:
+        return numbers_of(self.key(table, name))
+
     def of_numbers(self, table: Any, columns: Sequence[NDArray[Any]]) -> Any:
-        found = zip(table.columns, columns)
-        return self.build({name: self._polars.from_arrow(pa.array(column)) for name, column in found})
+        return self.build(dict(zip(table.columns, map(self._of_plain, columns))))
+
+    def _of_plain(self, elements: NDArray[Any]) -> Any:
+        return self._polars.from_arrow(pa.array(elements))
 
     def categories(self, table: Any, name: Any) -> list[Any] | None:
         dtype = table.schema[name]
@@ -307,7 +355,8 @@ class PolarsFrames(Library):
         return table.select(list(names))
 
     def take(self, table: Any, rows: Rows) -> Any:
-        return table[self._places(rows)]
+        names = self.columns(table)
+        return self.build(dict(zip(names, self.picked([Wanted(table, names, rows)]))))
 
     def concat(self, tables: Sequence[Any]) -> Any:
         try:
@@ -315,19 +364,26 @@ class PolarsFrames(Library):
         except (self._polars.exceptions.PolarsError, TypeError) as error:
             raise InvalidArgument(f"tables: their columns differ: {line(error)}", field="tables") from None
 
-    def picked(self, wanted: Sequence[Wanted]) -> list[Any]:
+    def _others_picked(self, wanted: Sequence[Wanted]) -> list[Any]:
         made: list[Any] = []
         for each in wanted:
             columns = [each.table.get_column(name) for name in each.names]
-            if columns and not each.are_all:  # by all threads of polars, which gather() does not use
-                columns = self._polars.DataFrame(columns)[self._places(each.rows)].get_columns()
+            if columns and not each.are_all:
+                # By all threads of polars, which gather() does not use. Each would join more than 8 chunks by itself.
+                columns = self._polars.DataFrame(columns).rechunk()[self._places(each.rows)].get_columns()
             made += columns
         return made
 
     def hashes(self, keys: Any, seed: int) -> NDArray[np.uint64]:
         if _has_decimals(keys):
             return super().hashes(keys, seed)
-        found: NDArray[np.uint64] = self._polars.from_arrow(keys).hash_rows(seed=seed).to_numpy()
+        # In pieces, because polars joins the hashes of its threads in one, into fresh pages.
+        frame, found = self._polars.from_arrow(keys), pooled(keys.num_rows, np.uint64)
+
+        def put(piece: slice) -> None:
+            found[piece] = frame[piece].hash_rows(seed=seed).to_numpy()
+
+        list(of_pieces(put, found.size, _ROWS_TO_HASH))
         return found
 
     def are_equal(self, keys: Sequence[Any], rows: Sequence[Rows]) -> bool:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from corank._elements import flag
 from corank._joined_strings import JoinedStrings, is_view
 from corank._pieces import PIECE_ROWS, of_pieces
+from corank._taking import joined
 
 U64 = NDArray[np.uint64]
 Nulls = Literal["first", "last"]
@@ -70,7 +71,12 @@ def combined(column: Any) -> Any:
     """A column in one chunk; strings of more than 2 GiB with 32-bit offsets stay in several."""
     if not isinstance(column, pa.ChunkedArray):
         return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    is_plain = is_number(column.type) and not pa.types.is_boolean(column.type) and not column.null_count
+    if is_plain and len(column) >= PIECE_ROWS:
+        return pa.array(joined([numbers_of(chunk) for chunk in column.chunks])).view(column.type)
+    return column.combine_chunks()
 
 
 def held_type(type_: Any) -> Any:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from corank._key_columns import filled, is_number, numbers_of, one_array
 from corank._pieces import of_pieces
+from corank._taking import pooled
 
 _WORD = (1 << 64) - 1
 
@@ -74,8 +75,7 @@ def _field(arrays: Sequence[Any]) -> _Field:
 
 
 def _packed(arrays: Sequence[Any], fields: Sequence[_Field], dtype: np.dtype[Any]) -> NDArray[Any]:
-    buffer = pa.allocate_buffer(dtype.itemsize * len(arrays[0]))  # from pages it used before
-    out: NDArray[Any] = np.frombuffer(buffer, dtype)
+    out = pooled(len(arrays[0]), dtype)
     base = 0
     for field in fields:
         base = (base << field.bits) + field.least - field.has_null

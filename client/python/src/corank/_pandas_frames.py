@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from corank._errors import InvalidArgument
 from corank._frames import ByColumn, Library, Rows, arrow_of
@@ -75,6 +76,13 @@ class PandasFrames(IndexedFrames, ByColumn):
         self._check_names(tables)
         return self._pandas.concat(list(tables))
 
+    def _plain(self, table: Any, name: Any) -> NDArray[Any] | None:
+        dtype = table[name].dtype
+        return table[name].to_numpy() if isinstance(dtype, np.dtype) and dtype.kind in "biufcmM" else None
+
+    def _of_plain(self, elements: NDArray[Any]) -> Any:
+        return self._pandas.Series(elements, copy=False)
+
     def _places(self, rows: Rows) -> Any:
         return rows.astype(np.intp, copy=False), bool(rows.min(initial=0) < 0)
 
@@ -89,7 +97,8 @@ class PandasFrames(IndexedFrames, ByColumn):
             rows, has_holes = places
             take = self._pandas.api.extensions.take
             made = take(values, rows, allow_fill=has_holes) if is_numpy else values.take(rows, allow_fill=has_holes)
-        return series(made, dtype=made.dtype) if is_numpy else series(made)  # objects might be taken for strings
+        # Without a dtype, objects might be taken for strings.
+        return series(made, dtype=made.dtype, copy=False) if is_numpy else series(made)
 
     def append(self, first: Any, second: Any) -> Any:
         return self._pandas.concat([first, second], ignore_index=True)

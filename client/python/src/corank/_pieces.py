@@ -11,9 +11,9 @@ PIECE_ROWS = 1 << 16
 T = TypeVar("T")
 
 
-def of_pieces(made: Callable[[slice], T], count: int) -> Iterator[T]:
+def of_pieces(made: Callable[[slice], T], count: int, piece_rows: int = PIECE_ROWS) -> Iterator[T]:
     """What a function makes of each piece of so many rows, by several threads if there are several pieces."""
-    pieces = [slice(begin, min(begin + PIECE_ROWS, count)) for begin in range(0, count, PIECE_ROWS)]
+    pieces = [slice(begin, min(begin + piece_rows, count)) for begin in range(0, count, piece_rows)]
     if len(pieces) < 2:
         yield from map(made, pieces)
         return
