@@ -28,10 +28,12 @@ struct Part {
 // Sorts the array on some devices. In device memory the copies are not timed, otherwise they are.
 class Sorter {
  public:
-  Sorter(std::shared_ptr<Data> data, size_t index, KeyType type, std::vector<Engine*> engines, bool on_devices)
+  Sorter(std::shared_ptr<Data> data, size_t index, KeyType type, std::vector<Engine*> engines, bool on_devices,
+         bool are_linked)
       : data_(std::move(data)), index_(index), engines_(std::move(engines)), on_devices_(on_devices) {
     options_.key_type = type;
     options_.value_bytes = static_cast<int32_t>(data_->value_bytes);
+    options_.are_linked = are_linked;
   }
 
   // Allocates for one run, because not all contestants have room at a time.
@@ -48,7 +50,7 @@ class Sorter {
     }
     if (status.ok() && on_devices_) status = Fetch();
     parts_.clear();
-    cutter_.reset();
+    cutters_.clear();
     if (!status.ok()) return status;
     return seconds;
   }
@@ -74,9 +76,11 @@ class Sorter {
       if (!status.ok()) return status;
       parts_.push_back(std::move(part));
     }
-    auto cutter = engines_.front()->CreateStream();
-    if (!cutter.ok()) return cutter.status();
-    cutter_ = *std::move(cutter);
+    for (Engine* const engine : engines_) {
+      auto cutter = engine->CreateStream();
+      if (!cutter.ok()) return cutter.status();
+      cutters_.push_back(*std::move(cutter));
+    }
     if (on_devices_) {
       for (Part& part : parts_) {
         absl::Status status = part.stream->Begin();
@@ -146,9 +150,15 @@ class Sorter {
     }
     sort_ = std::make_unique<ShardedSort>(options_, std::move(shards));
     status = sort_->SortEach();
-    if (status.ok()) status = sort_->Cut(*cutter_);
+    if (status.ok()) status = Cut();
     if (status.ok()) status = sort_->MergePieces();
     return status;
+  }
+  absl::Status Cut() {
+    if (options_.are_linked) return sort_->Cut(*cutters_.front());
+    std::vector<EngineStream*> cutters;
+    for (const auto& cutter : cutters_) cutters.push_back(cutter.get());
+    return sort_->CutBySamples(cutters);
   }
   ShardResult ResultOf(const Part& part) const {
     ShardResult result;
@@ -188,13 +198,13 @@ class Sorter {
   ShardedSort::Options options_;
   std::unique_ptr<ShardedSort> sort_;
   std::vector<Part> parts_;
-  std::unique_ptr<EngineStream> cutter_;
+  std::vector<std::unique_ptr<EngineStream>> cutters_;
   OperatorReport report_;
 };
 
 template <typename Bits>
 absl::StatusOr<Contest> Prepare(const Row& row, Distribution distribution, int64_t value_bytes, bool on_devices,
-                                const std::vector<Engine*>& engines) {
+                                bool are_linked, const std::vector<Engine*>& engines) {
   auto made = AllocateData(row.n, sizeof(Bits), value_bytes, engines);
   if (!made.ok()) return made.status();
   const std::shared_ptr<Data> data = *made;
@@ -208,7 +218,7 @@ absl::StatusOr<Contest> Prepare(const Row& row, Distribution distribution, int64
     for (int64_t i = begin; i < end && values != nullptr; ++i) values[i] = static_cast<uint32_t>(i);
   });
   const auto least_ratio = [=](size_t devices) {
-    if (distribution != Distribution::kUniform || row.type != "u32") return 0.0;
+    if (distribution != Distribution::kUniform || row.type != "u32" || !are_linked) return 0.0;
     switch (devices) {
       case 2:
         return on_devices ? 1.5 : 1.7;
@@ -222,7 +232,7 @@ absl::StatusOr<Contest> Prepare(const Row& row, Distribution distribution, int64
   };
   return ContestOf(data, row, least_ratio, engines, [=](size_t index, const std::vector<Engine*>& on) {
     constexpr KeyType kType = sizeof(Bits) == 4 ? KeyType::kUint32 : KeyType::kUint64;
-    auto sorter = std::make_shared<Sorter>(data, index, kType, on, on_devices);
+    auto sorter = std::make_shared<Sorter>(data, index, kType, on, on_devices, are_linked);
     return [sorter] { return sorter->Run(); };
   });
 }
@@ -239,7 +249,9 @@ void Add(Distribution distribution, int64_t bytes, int64_t value_bytes, bool on_
   row.unit = "Gkeys/s";
   entry.name = absl::StrCat(on_devices ? "device/" : "host/", row.type, "/", row.distribution);
   entry.repetitions = options.repetitions;
-  entry.prepare = [=] { return Prepare<Bits>(row, distribution, value_bytes, on_devices, engines); };
+  entry.prepare = [=, are_linked = options.are_linked] {
+    return Prepare<Bits>(row, distribution, value_bytes, on_devices, are_linked, engines);
+  };
   cases->push_back(std::move(entry));
 }
 
@@ -254,11 +266,11 @@ void AddShardCases(const ShardsBenchOptions& options, const std::vector<Engine*>
   Add<uint64_t>(Distribution::kUniform, bytes, 0, true, options, engines, cases);
   Add<uint64_t>(Distribution::kUniform, bytes / 2, 4, true, options, engines, cases);
   Add<uint32_t>(Distribution::kUniform, bytes / 2, 4, true, options, engines, cases);
-  AddShardMergeCases(options, engines, cases);
+  if (options.are_linked) AddShardMergeCases(options, engines, cases);
   Add<uint32_t>(Distribution::kUniform, host_bytes, 0, false, options, engines, cases);
   Add<uint32_t>(Distribution::kUniform, host_bytes / 2, 4, false, options, engines, cases);
   AddShardTableCases(options, engines, cases);
-  AddShardIntervalCases(options, engines, cases);
+  if (options.are_linked) AddShardIntervalCases(options, engines, cases);
 }
 
 }  // namespace corank::bench

@@ -14,6 +14,7 @@ struct ShardsBenchOptions {
   int log2_bytes = 33;       // of the keys, in device memory
   int log2_host_bytes = 30;  // in host memory
   int repetitions = 7;
+  bool are_linked = true;  // the devices reach each other's memory; if not, there are only sorts
 };
 
 /// Sorts and merges in device memory; from pinned host memory sorts, also by columns, and intervals. The engines, of

@@ -23,6 +23,7 @@ ABSL_FLAG(std::string, out, "", "where the JSON goes");
 ABSL_FLAG(std::string, commit, "", "the commit to name in the JSON; by default what git says");
 ABSL_FLAG(bool, quick, false, "small arrays on two CPU engines: shows that it works, not how fast it is");
 ABSL_FLAG(int, devices, 0, "number of GPUs; 0 means all");
+ABSL_FLAG(std::string, peer_access, "auto", "auto, or off: the GPUs exchange rows through the host, in sorts alone");
 ABSL_FLAG(int, log2_bytes, 33, "the keys in device memory have 2^this bytes");
 ABSL_FLAG(int, log2_host_bytes, 30, "the keys in host memory, and tables, have 2^this bytes");
 
@@ -31,7 +32,7 @@ namespace {
 
 using Engines = std::vector<std::unique_ptr<Engine>>;
 
-absl::StatusOr<Engines> MakeEngines(bool quick, int most) {
+absl::StatusOr<Engines> MakeEngines(bool quick, int most, bool peer_access) {
   Engines engines;
   if (quick) {
     for (int i = 0; i < 2; ++i) {
@@ -44,11 +45,12 @@ absl::StatusOr<Engines> MakeEngines(bool quick, int most) {
 #ifdef CORANK_HAS_CUDA
   const auto count = CountCudaDevices();
   if (!count.ok()) return count.status();
+  std::vector<int> devices(static_cast<size_t>(most > 0 ? std::min(most, *count) : *count));
+  std::iota(devices.begin(), devices.end(), 0);
   CudaEngineOptions options;
-  options.peers.resize(static_cast<size_t>(most > 0 ? std::min(most, *count) : *count));
-  std::iota(options.peers.begin(), options.peers.end(), 0);
-  if (options.peers.size() < 2) return absl::FailedPreconditionError("this benchmark needs two GPUs or more");
-  for (const int device : options.peers) {
+  if (peer_access) options.peers = devices;
+  if (devices.size() < 2) return absl::FailedPreconditionError("this benchmark needs two GPUs or more");
+  for (const int device : devices) {
     options.device = device;
     auto engine = CreateCudaEngine(options);
     if (!engine.ok()) return engine.status();
@@ -57,6 +59,7 @@ absl::StatusOr<Engines> MakeEngines(bool quick, int most) {
   return engines;
 #else
   static_cast<void>(most);
+  static_cast<void>(peer_access);
   return absl::FailedPreconditionError("this program was built without the CUDA engine; there is only --quick");
 #endif
 }
@@ -64,7 +67,8 @@ absl::StatusOr<Engines> MakeEngines(bool quick, int most) {
 int Main(int argc, char** argv) {
   ParseFlags("measures one array on several GPUs", argc, argv);
   const bool quick = absl::GetFlag(FLAGS_quick);
-  const auto engines = MakeEngines(quick, absl::GetFlag(FLAGS_devices));
+  const bool peer_access = absl::GetFlag(FLAGS_peer_access) != "off";
+  const auto engines = MakeEngines(quick, absl::GetFlag(FLAGS_devices), peer_access);
   if (!engines.ok()) {
     std::fprintf(stderr, "shards_bench: %s\n", std::string(engines.status().message()).c_str());
     return 1;
@@ -76,6 +80,7 @@ int Main(int argc, char** argv) {
   options.log2_bytes = absl::GetFlag(FLAGS_log2_bytes);
   options.log2_host_bytes = absl::GetFlag(FLAGS_log2_host_bytes);
   if (quick) options = {16, 16, 3};
+  options.are_linked = peer_access;
   std::vector<Case> cases;
   AddShardCases(options, pointers, &cases);
 

@@ -58,7 +58,7 @@ class Worker {
  public:
   Worker(std::unique_ptr<Operation> whole, const std::vector<Engine*>& engines) : lane_(engines) {
     const uint64_t devices = (uint64_t{1} << engines.size()) - 1;
-    work_ = engines.size() == 1 ? std::move(whole) : whole->Sharded(devices);
+    work_ = engines.size() == 1 ? std::move(whole) : whole->Sharded({devices});
   }
 
   absl::StatusOr<double> Run() {
