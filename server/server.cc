@@ -236,6 +236,7 @@ void Server::ObserveCalls() {
 
 void Server::WatchDevices() {
   absl::StatusOr<std::unique_ptr<Nvml>> nvml = Nvml::Load();
+  devices_.ReadLinks(nvml.ok() ? nvml->get() : nullptr);
   if (!nvml.ok()) {
     logger_->Log(LogLevel::kInfo, "no_device_metrics", {{"message", std::string(nvml.status().message())}});
     return;

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/engine/numa.h"
 
 namespace corank {
 
@@ -53,6 +55,36 @@ void ServerDevices::StartCanaries() {
 
 void ServerDevices::StopCanaries() {
   for (const std::unique_ptr<Device>& device : devices_) device->canary.reset();
+}
+
+void ServerDevices::ReadLinks(const Nvml* nvml) {
+  const auto count = static_cast<size_t>(size());
+  std::vector<std::vector<DeviceLink>> links(count, std::vector<DeviceLink>(count));
+  for (size_t i = 0; i < count && nvml != nullptr; ++i) {
+    for (size_t j = 0; j < count; ++j) {
+      const auto uuid = [this](size_t device) { return engine(static_cast<int>(device)).info().device_uuid; };
+      if (i != j) links[i][j] = nvml->Link(uuid(i), uuid(j));
+    }
+  }
+  if (nvml != nullptr) set_->SetLinks(std::move(links));
+  const Topology& topology = set_->topology();
+  const bool may_place = PreferNumaNode::IsAllowed();
+  for (int i = 0; i < size() && size() > 1; ++i) {
+    // By GPU, in the order of their ordinals.
+    std::vector<int> reached, nvlinks;
+    for (const int j : DeviceSet::List(topology.reach[static_cast<size_t>(i)] & ~DeviceSet::Only(i))) {
+      reached.push_back(ordinal(j));
+      if (nvml == nullptr) continue;
+      nvlinks.push_back(topology.links[static_cast<size_t>(i)][static_cast<size_t>(j)].nvlinks);
+    }
+    const int node = engine(i).info().numa_node;
+    logger_->Log(LogLevel::kInfo, "device_links",
+                 {{"device", ordinal(i)},
+                  {"reaches", absl::StrJoin(reached, ",")},
+                  {"nvlinks", absl::StrJoin(nvlinks, ",")},
+                  {"numa_node", node},
+                  {"pinned_memory", node >= 0 && may_place ? "on its node" : "on any node"}});
+  }
 }
 
 std::string ServerDevices::HealthService(int device) const {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "server/memory/device_set.h"
 #include "server/observe/log.h"
+#include "server/observe/nvml.h"
 #include "server/run/canary.h"
 #include "server/run/device_watch.h"
 #include "server/run/engine_choice.h"
@@ -36,6 +37,10 @@ class ServerDevices {
   /// The listener gets no more reports of canaries after this.
   void StopCanaries();
   absl::Status MakeCopiers() { return set_->MakeCopiers(); }
+
+  /// Reads how GPUs are connected, before other threads use the set, and logs it. Null: only the driver's answers
+  /// count.
+  void ReadLinks(const Nvml* nvml);
 
   const DeviceSet& set() const { return *set_; }
   int size() const { return set_->size(); }

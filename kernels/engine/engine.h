@@ -46,6 +46,7 @@ struct EngineInfo {
   int32_t parallelism = 0;  // multiprocessors, or threads
   std::string device_uuid;  // "GPU-...", as the driver gives it; empty on the CPU engine
   int32_t ordinal = 0;      // of the device, as the driver counts
+  int32_t numa_node = -1;   // to which the device is attached; -1: unknown, or the host has one node
   /// Bit i: kernels of device i reach this device's memory, by a link such as NVLink or directly over the bus.
   uint64_t linked = ~uint64_t{0};
 };

@@ -3,9 +3,8 @@
 // Algorithm: cuts by rank divide the result into a part for each device, and these into tiles. Each device copies the
 //            pieces of one tile in while it merges the tile before and copies the one before that out.
 // Runs in the devices' memory: EngineStream::SplitRuns or KeyCuts finds the cuts, once. The host waits for them. A
-// sorted array in
-//            parts on several devices is a run for each part. Meanwhile each device checks the order of its runs, and
-//            the host that of their ends.
+//            sorted array in parts on several devices is a run for each part. Meanwhile each device checks the order of
+//            its runs, and the host that of their ends.
 // Runs in host memory: the host finds the cuts of a tile when it enqueues it (CoRanks). It never waits.
 // Work: one merge of all rows of the result.
 // Balance: exact, whatever the keys are. There is no sample, so neither skew nor equal keys matter.

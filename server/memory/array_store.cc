@@ -148,7 +148,7 @@ absl::StatusOr<KeptRoom> ArrayStore::ReserveParts(absl::string_view owner,
 uint64_t ArrayStore::ShardDevices() const {
   const uint64_t good = devices_->good(), from = good != 0 ? good : devices_->live();
   const int most = options_.most_shards == 0 ? devices_->size() : options_.most_shards;
-  const uint64_t devices = DeviceSet::Linked(from, std::min(most, ShardedMerge::kMaxShards), devices_->links());
+  const uint64_t devices = devices_->topology().Choose(from, std::min(most, ShardedMerge::kMaxShards));
   return devices != 0 ? devices : DeviceSet::Only(0);  // if all are lost, the array cannot be published
 }
 

@@ -5,11 +5,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "kernels/engine/engine.h"
 #include "server/memory/copier.h"
+#include "server/memory/topology.h"
 
 namespace corank {
 
@@ -46,14 +48,9 @@ class DeviceSet {
   void Lose(int device) { live_.fetch_and(~Only(device), std::memory_order_acq_rel); }
   void SetGood(int device, bool good);
 
-  /// By device: those whose memory and its own each can reach.
-  const std::vector<uint64_t>& links() const { return links_; }
-  /// Up to `most` of `devices` that all reach each other's memory: the largest set that can be had by taking one device
-  /// after the other in order; of several as large, the first. Pure.
-  static uint64_t Linked(uint64_t devices, int64_t most, const std::vector<uint64_t>& links);
-
-  /// Whether each of `devices` reaches the memory of the others.
-  static bool AreLinked(uint64_t devices, const std::vector<uint64_t>& links);
+  const Topology& topology() const { return topology_; }
+  /// Topology::links. Before other threads use the set.
+  void SetLinks(std::vector<std::vector<DeviceLink>> links) { topology_.links = std::move(links); }
 
   /// Whether a device should take work that `devices` may do. A device that does not work well leaves it to others.
   bool ShouldRun(int device, uint64_t devices) const;
@@ -61,7 +58,7 @@ class DeviceSet {
  private:
   const std::vector<Engine*> engines_;
   const uint64_t all_;
-  const std::vector<uint64_t> links_;
+  Topology topology_;
   std::atomic<uint64_t> live_;
   std::atomic<uint64_t> bad_{0};
   std::vector<std::unique_ptr<Copier>> copiers_;

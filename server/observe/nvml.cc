@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -22,7 +23,19 @@ struct NvmlMemory {
   unsigned long long free;   // NOLINT(google-runtime-int)
   unsigned long long used;   // NOLINT(google-runtime-int)
 };
+struct NvmlPciInfo {
+  char legacy_bus_id[16];
+  unsigned int domain;
+  unsigned int bus;
+  unsigned int device;
+  unsigned int device_id;
+  unsigned int subsystem_id;
+  char bus_id[32];
+};
 constexpr int kSuccess = 0;
+constexpr int kMultipleSwitches = 20;  // of the levels at which paths to the host meet: below a host bridge
+constexpr unsigned int kMostNvLinks = 36;
+constexpr int kP2pByNvLink = 2, kP2pIsFine = 0;
 constexpr unsigned int kTemperatureOfGpu = 0;
 constexpr double kMilliwatts = 1e3;
 
@@ -42,6 +55,14 @@ struct Nvml::Functions {
   int (*memory)(NvmlDevice, NvmlMemory*) = nullptr;
   int (*power)(NvmlDevice, unsigned int*) = nullptr;
   int (*temperature)(NvmlDevice, unsigned int, unsigned int*) = nullptr;
+  // Null where the library lacks them.
+  int (*common_ancestor)(NvmlDevice, NvmlDevice, int*) = nullptr;
+  int (*p2p_status)(NvmlDevice, NvmlDevice, int, int*) = nullptr;
+  int (*pci_info)(NvmlDevice, NvmlPciInfo*) = nullptr;
+  int (*link_state)(NvmlDevice, unsigned int, int*) = nullptr;
+  int (*link_remote)(NvmlDevice, unsigned int, NvmlPciInfo*) = nullptr;
+
+  int NvLinks(NvmlDevice device, NvmlDevice other) const;
 };
 
 absl::StatusOr<std::unique_ptr<Nvml>> Nvml::Load(const char* name) {
@@ -55,6 +76,11 @@ absl::StatusOr<std::unique_ptr<Nvml>> Nvml::Load(const char* name) {
                         Find(library, "nvmlDeviceGetMemoryInfo", functions->memory) &&
                         Find(library, "nvmlDeviceGetPowerUsage", functions->power) &&
                         Find(library, "nvmlDeviceGetTemperature", functions->temperature);
+  Find(library, "nvmlDeviceGetTopologyCommonAncestor", functions->common_ancestor);
+  Find(library, "nvmlDeviceGetP2PStatus", functions->p2p_status);
+  Find(library, "nvmlDeviceGetPciInfo_v3", functions->pci_info);
+  Find(library, "nvmlDeviceGetNvLinkState", functions->link_state);
+  Find(library, "nvmlDeviceGetNvLinkRemotePciInfo_v2", functions->link_remote);
   const int error = complete ? functions->init() : 0;
   if (complete && error == kSuccess) return std::unique_ptr<Nvml>(new Nvml(library, std::move(functions)));
   dlclose(library);
@@ -86,6 +112,44 @@ DeviceReadings Nvml::Read(const std::string& uuid) const {
   unsigned int celsius = 0;
   if (functions_->temperature(device, kTemperatureOfGpu, &celsius) == kSuccess) readings.temperature_celsius = celsius;
   return readings;
+}
+
+// The links that lead to the other GPU. Without any, both are connected by switches, and all links of a GPU lead there.
+int Nvml::Functions::NvLinks(NvmlDevice device, NvmlDevice other) const {
+  int status = -1;
+  if (p2p_status == nullptr || p2p_status(device, other, kP2pByNvLink, &status) != kSuccess || status != kP2pIsFine) {
+    return 0;
+  }
+  NvmlPciInfo of_other{};
+  if (pci_info == nullptr || link_state == nullptr || link_remote == nullptr ||
+      pci_info(other, &of_other) != kSuccess) {
+    return 1;  // or more
+  }
+  int direct = 0, all = 0;
+  for (unsigned int link = 0; link < kMostNvLinks; ++link) {
+    int is_active = 0;
+    if (link_state(device, link, &is_active) != kSuccess || is_active == 0) continue;
+    ++all;
+    NvmlPciInfo remote{};
+    const bool is_direct = link_remote(device, link, &remote) == kSuccess && remote.domain == of_other.domain &&
+                           remote.bus == of_other.bus && remote.device == of_other.device;
+    if (is_direct) ++direct;
+  }
+  return direct > 0 ? direct : std::max(1, all);
+}
+
+DeviceLink Nvml::Link(const std::string& uuid, const std::string& other_uuid) const {
+  DeviceLink link;
+  NvmlDevice device = nullptr, other = nullptr;
+  if (functions_->device_by_uuid(uuid.c_str(), &device) != kSuccess ||
+      functions_->device_by_uuid(other_uuid.c_str(), &other) != kSuccess) {
+    return link;
+  }
+  link.nvlinks = std::min(functions_->NvLinks(device, other), functions_->NvLinks(other, device));
+  int level = 0;
+  link.shares_bus = functions_->common_ancestor != nullptr &&
+                    functions_->common_ancestor(device, other, &level) == kSuccess && level <= kMultipleSwitches;
+  return link;
 }
 
 }  // namespace corank

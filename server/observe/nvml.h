@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/observe/device_link.h"
 #include "server/observe/metrics.h"
 
 namespace corank {
@@ -24,6 +25,8 @@ class Nvml {
   /// Readings of the GPU with this UUID, as `nvidia-smi -L` prints it. Missing readings stay -1. Takes about a
   /// millisecond.
   DeviceReadings Read(const std::string& uuid) const;
+  /// The connection of two different GPUs, as far as the library tells it.
+  DeviceLink Link(const std::string& uuid, const std::string& other_uuid) const;
 
  private:
   struct Functions;

@@ -34,18 +34,17 @@ int64_t BusBytes(int64_t work_bytes, int64_t least_bytes, uint64_t devices, bool
 
 }  // namespace
 
-uint64_t ChooseShards(int64_t work_bytes, const Sharing& sharing, uint64_t idle, const std::vector<uint64_t>& links,
+uint64_t ChooseShards(int64_t work_bytes, const Sharing& sharing, uint64_t idle, const Topology& topology,
                       const PlannerOptions& options) {
   constexpr int64_t kArrays = 64;
   if (sharing.arrays == 0) return 0;
   int64_t most = options.most_shards == 0 ? DeviceSet::kMaxDevices : options.most_shards;
   const int64_t least = options.shard_bytes * sharing.cost * ((sharing.arrays + kArrays - 1) / kArrays);
   most = std::min(most, work_bytes / least);
-  const std::vector<uint64_t> any(links.size(), ~uint64_t{0});
-  uint64_t shards = DeviceSet::Linked(idle, most, sharing.exchange == Exchange::kNone ? any : links);
+  uint64_t shards = topology.Choose(idle, most, sharing.exchange != Exchange::kNone);
   if (sharing.exchange == Exchange::kCopies) {
-    const uint64_t all = DeviceSet::Linked(idle, most, any);
-    if (!DeviceSet::AreLinked(all, links) &&
+    const uint64_t all = topology.Choose(idle, most, /*are_linked=*/false);
+    if (!topology.AreLinked(all) &&
         BusBytes(work_bytes, least, all, false) < BusBytes(work_bytes, least, shards, true)) {
       shards = all;
     }
@@ -77,11 +76,10 @@ Plan PlanRequest(std::unique_ptr<Operation> operation, const Extent& extent, con
     return plan;
   }
   if (!must_share) {
-    shards = ChooseShards(plan.work_bytes, plan.operation->sharing(), idle, devices.links(), options);
+    shards = ChooseShards(plan.work_bytes, plan.operation->sharing(), idle, devices.topology(), options);
   }
   if (shards != 0) {
-    std::unique_ptr<Operation> shared =
-        plan.operation->Sharded({shards, DeviceSet::AreLinked(shards, devices.links())});
+    std::unique_ptr<Operation> shared = plan.operation->Sharded({shards, devices.topology().AreLinked(shards)});
     MemoryNeed need = NeedOf(*shared, Strategy::kSharded, devices);
     const bool fits = Fits(need, options.max_device_bytes) && need.host_bytes <= options.max_host_bytes;
     if (must_share || fits) {

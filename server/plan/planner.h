@@ -64,8 +64,8 @@ inline bool IsLong(const Workload& work, const PlannerOptions& options) {
 /// Only idle ones do, because several requests at a time are done sooner with a device for each. Of more arrays than 64
 /// each device takes more bytes, because it copies a part of every array and short copies cost more than they bring;
 /// and Sharing::cost times as many. They reach each other's memory unless they need not. Copies may pass through the
-/// host instead where the buses need less time for that. `links`: DeviceSet::links. Pure.
-uint64_t ChooseShards(int64_t work_bytes, const Sharing& sharing, uint64_t idle, const std::vector<uint64_t>& links,
+/// host instead where the buses need less time for that. Pure.
+uint64_t ChooseShards(int64_t work_bytes, const Sharing& sharing, uint64_t idle, const Topology& topology,
                       const PlannerOptions& options);
 
 /// Pure.

@@ -1,4 +1,5 @@
-// A double of NVIDIA's management library, with one GPU that always reports the same, and one that reports nothing.
+// A double of NVIDIA's management library, with GPUs that always report the same, and one that reports nothing. Four
+// links lead from the first GPU to a near one, and two of each of them to a switch, to which a far one has eighteen.
 #include <cstring>
 
 extern "C" {
@@ -10,9 +11,16 @@ struct Memory {
   unsigned long long total, free, used;  // NOLINT(google-runtime-int): the library's
 };
 
-static int gpu;       // the target of a device handle
-static int mute_gpu;  // all its readings fail
-static int starts;    // calls of nvmlInit_v2 minus calls of nvmlShutdown
+struct PciInfo {
+  char legacy_bus_id[16];
+  unsigned int domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+};
+
+static int gpu;                // the target of a device handle
+static int mute_gpu;           // all its readings fail
+static int near_gpu, far_gpu;  // from the first one
+static int starts;             // calls of nvmlInit_v2 minus calls of nvmlShutdown
 constexpr int kSuccess = 0;
 constexpr int kInvalidArgument = 2;
 constexpr int kNotSupported = 3;
@@ -31,7 +39,10 @@ int nvmlShutdown() {
 
 int nvmlDeviceGetHandleByUUID(const char* uuid, int** device) {
   if (starts <= 0) return kInvalidArgument;
-  *device = std::strcmp(uuid, "GPU-mute") == 0 ? &mute_gpu : &gpu;
+  *device = &gpu;
+  if (std::strcmp(uuid, "GPU-mute") == 0) *device = &mute_gpu;
+  if (std::strcmp(uuid, "GPU-near") == 0) *device = &near_gpu;
+  if (std::strcmp(uuid, "GPU-far") == 0) *device = &far_gpu;
   return std::strncmp(uuid, "GPU-", 4) == 0 ? kSuccess : kInvalidArgument;
 }
 
@@ -56,6 +67,41 @@ int nvmlDeviceGetPowerUsage(const int* device, unsigned int* milliwatts) {
 int nvmlDeviceGetTemperature(const int* device, unsigned int sensor, unsigned int* celsius) {
   if (device == &mute_gpu || sensor != 0) return kNotSupported;
   *celsius = 61;
+  return kSuccess;
+}
+
+int nvmlDeviceGetTopologyCommonAncestor(const int* device, const int* other, int* level) {
+  if (device == &mute_gpu || other == &mute_gpu) return kNotSupported;
+  *level = device == &far_gpu || other == &far_gpu ? 40 : 20;
+  return kSuccess;
+}
+
+int nvmlDeviceGetP2PStatus(const int* device, const int* other, int capability, int* status) {
+  if (device == &mute_gpu || other == &mute_gpu) return kNotSupported;
+  *status = capability == 2 ? 0 : 5;
+  return kSuccess;
+}
+
+static unsigned int BusOf(const int* device) { return device == &gpu ? 1 : device == &near_gpu ? 2 : 3; }
+
+int nvmlDeviceGetPciInfo_v3(const int* device, PciInfo* info) {
+  if (device == &mute_gpu) return kNotSupported;
+  *info = {};
+  info->bus = BusOf(device);
+  return kSuccess;
+}
+
+int nvmlDeviceGetNvLinkState(const int* device, unsigned int link, int* is_active) {
+  if (device == &mute_gpu || link >= 18) return kInvalidArgument;
+  *is_active = device == &far_gpu || link < 6 ? 1 : 0;
+  return kSuccess;
+}
+
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(const int* device, unsigned int link, PciInfo* info) {
+  constexpr unsigned int kSwitch = 9;
+  *info = {};
+  info->bus = kSwitch;
+  if (device != &far_gpu && link < 4) info->bus = BusOf(device == &gpu ? &near_gpu : &gpu);
   return kSuccess;
 }
 

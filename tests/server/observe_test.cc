@@ -126,6 +126,21 @@ TEST(Nvml, WhatAGpuDoesNotSayIsNotShown) {
                                      HasSubstr("corank_device_temperature_celsius{device=\"0\"} 61\n")));
 }
 
+TEST(Nvml, TellsHowTwoGpusAreConnected) {
+  const auto nvml = Nvml::Load(FAKE_NVML);
+  ASSERT_TRUE(nvml.ok()) << nvml.status();
+  const DeviceLink near = (*nvml)->Link("GPU-1", "GPU-near"), far = (*nvml)->Link("GPU-1", "GPU-far");
+  EXPECT_EQ(near.nvlinks, 4) << "those between them";
+  EXPECT_TRUE(near.shares_bus);
+  EXPECT_EQ(far.nvlinks, 6) << "those of the one that has fewer, by switches";
+  EXPECT_FALSE(far.shares_bus);
+  EXPECT_EQ((*nvml)->Link("GPU-far", "GPU-1").nvlinks, 6);
+  for (const char* uuid : {"GPU-mute", "no-such-gpu"}) {
+    EXPECT_EQ((*nvml)->Link("GPU-1", uuid).nvlinks, 0);
+    EXPECT_FALSE((*nvml)->Link(uuid, "GPU-1").shares_bus);
+  }
+}
+
 TEST(Nvml, IsStartedAndShutDown) {
   void* const library = dlopen(FAKE_NVML, RTLD_NOW);
   ASSERT_NE(library, nullptr) << dlerror();

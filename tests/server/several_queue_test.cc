@@ -263,7 +263,7 @@ TEST(DeviceSetTest, LinksDevicesThatReachEachOther) {
   second.SetLinks(/*ordinal=*/5, 1 << 5 | 1 << 6);
   third.SetLinks(/*ordinal=*/6, 1 << 4 | 1 << 6);
   const DeviceSet devices({&first, &second, &third});
-  EXPECT_EQ(devices.links(), (std::vector<uint64_t>{0b101, 0b010, 0b101})) << "one way is not enough";
+  EXPECT_EQ(devices.topology().reach, (std::vector<uint64_t>{0b101, 0b010, 0b101})) << "one way is not enough";
 }
 
 }  // namespace

@@ -105,6 +105,22 @@ TEST_P(EachWay, TakesAnyNumberOfDevices) {
   }
 }
 
+TEST_P(EachWay, SortsSegmentsApart) {
+  Start(3);
+  const std::vector<int32_t> keys = Keys(9000);
+  std::vector<int32_t> expected = keys;
+  std::vector<int64_t> offsets;
+  for (int64_t end = 0; end <= 9000; end += 300) {
+    if (end > 0) std::sort(expected.begin() + offsets.back(), expected.begin() + end);
+    offsets.push_back(end);
+  }
+  v1::SortRequest request;
+  *request.mutable_keys() = Int32s(keys);
+  *request.mutable_segment_offsets() = Int64s(offsets);
+  const Answer answer = SortOn(3, request);
+  EXPECT_TRUE(Elements<int32_t>(answer.response.keys()) == expected);
+}
+
 TEST_P(EachWay, ReturnsIndicesAlone) {
   Start();
   const std::vector<int32_t> keys = Keys(5000, 50);
@@ -281,13 +297,23 @@ TEST(ChooseShards, CopiesThroughTheHostWhereThatTakesLessTime) {
   EXPECT_EQ(ChooseShards(800, sort, 0b11, none, options), 0U) << "the waits take longer";
   EXPECT_EQ(ChooseShards(1000, {1, Exchange::kCopies, 2}, 0b11, none, options), 0U);
   EXPECT_EQ(ChooseShards(1000, sort, 0b01, none, options), 0U) << "one alone";
-  EXPECT_EQ(ChooseShards(300, sort, 0b11, {0b11, 0b11}, options), 0b11U) << "over a link";
+  EXPECT_EQ(ChooseShards(300, sort, 0b11, Topology({0b11, 0b11}), options), 0b11U) << "over a link";
   const std::vector<uint64_t> pairs = {0b0011, 0b0011, 0b1100, 0b1100};
   EXPECT_EQ(ChooseShards(1000, sort, 0b1111, pairs, options), 0b0011U) << "a pair with a link";
   EXPECT_EQ(ChooseShards(5000, sort, 0b1111, pairs, options), 0b1111U);
   options.most_shards = 2;
   EXPECT_EQ(ChooseShards(5000, sort, 0b1111, pairs, options), 0b0011U);
   EXPECT_EQ(ChooseShards(5000, sort, 0b0110, pairs, options), 0b0110U) << "of two pairs";
+}
+
+TEST(ChooseShards, TakesTheDevicesWithTheBestConnections) {
+  PlannerOptions options;
+  options.shard_bytes = 100;
+  Topology topology(std::vector<uint64_t>(3, 0b111));
+  topology.numa_nodes = {0, 1, 1};
+  EXPECT_EQ(ChooseShards(299, {1}, 0b111, topology, options), 0b110U);
+  EXPECT_EQ(ChooseShards(299, {1, Exchange::kNone}, 0b111, topology, options), 0b110U);
+  EXPECT_EQ(ChooseShards(299, {1}, 0b011, topology, options), 0b011U);
 }
 
 TEST(ChooseShards, TakesDevicesThatReachEachOther) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "kernels/cuda/columns/column_sort.h"
 #include "kernels/cuda/columns/search_rows.h"
 #include "kernels/cuda/engine/cuda_memory.h"
@@ -23,6 +24,7 @@
 #include "kernels/cuda/select/select.h"
 #include "kernels/cuda/sets/sets.h"
 #include "kernels/cuda/sort/sort.h"
+#include "kernels/engine/numa.h"
 
 namespace corank {
 namespace {
@@ -50,7 +52,7 @@ class CudaEngine final : public Engine {
   KeptMemory kept() const override { return {kept_.device->used(), kept_.host->used()}; }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override {
     const int64_t keep = std::min(kMostStreamKeepBytes, info_.memory_bytes / kStreamShare);
-    return cuda::CudaStream::Create(device_, keep, kept_);
+    return cuda::CudaStream::Create(device_, info_.numa_node, keep, kept_);
   }
 
   absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHost(int64_t bytes) override {
@@ -199,6 +201,8 @@ absl::StatusOr<std::unique_ptr<Engine>> CreateCudaEngine(const CudaEngineOptions
   info.memory_bytes = static_cast<int64_t>(properties.totalGlobalMem);
   info.parallelism = properties.multiProcessorCount;
   info.device_uuid = UuidText(properties.uuid);
+  info.numa_node = NumaNodeOf(
+      absl::StrFormat("%04x:%02x:%02x.0", properties.pciDomainID, properties.pciBusID, properties.pciDeviceID));
   return std::make_unique<CudaEngine>(options.device, std::move(info));
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "kernels/cuda/engine/cuda_status.h"
 #include "kernels/engine/engine.h"
+#include "kernels/engine/numa.h"
 
 namespace corank::cuda {
 
@@ -38,15 +39,22 @@ class DeviceMemory {
 };
 
 /// Pinned host memory, for all devices. Allocating is slow and freeing waits for the device, so the arena keeps it.
+/// `numa_node`: where the memory should be; -1: anywhere.
 class PinnedMemory {
  public:
+  explicit PinnedMemory(int numa_node = -1) : numa_node_(numa_node) {}
+
   absl::StatusOr<void*> Allocate(int64_t bytes) {
     void* h_memory = nullptr;
+    const PreferNumaNode here(numa_node_);
     CORANK_RETURN_IF_CUDA_FAILED(cudaHostAlloc(&h_memory, static_cast<size_t>(bytes), cudaHostAllocPortable),
                                  "the host has no memory left to pin");
     return h_memory;
   }
   void Free(void* h_memory) { static_cast<void>(cudaFreeHost(h_memory)); }
+
+ private:
+  int numa_node_;
 };
 
 /// Memory that an engine hands out outside of requests (kernels/engine/engine.h). Each function sets the device, on any

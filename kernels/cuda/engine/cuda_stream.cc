@@ -46,11 +46,12 @@ void Pause(std::chrono::nanoseconds time) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, int64_t keep_bytes, const Kept& kept) {
+absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, int numa_node, int64_t keep_bytes,
+                                                               const Kept& kept) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device), "set device");
   cudaStream_t raw_stream = nullptr;
   CORANK_RETURN_IF_CUDA_FAILED(cudaStreamCreateWithFlags(&raw_stream, cudaStreamNonBlocking), "create stream");
-  std::unique_ptr<CudaStream> stream(new CudaStream(device, keep_bytes, kept, raw_stream));
+  std::unique_ptr<CudaStream> stream(new CudaStream(device, numa_node, keep_bytes, kept, raw_stream));
   for (int mark = 0; mark < kMarkCount; ++mark) {
     // The GPU takes 1.7 us longer for an event that records its time.
     const unsigned flags = mark == kBriefEnd ? cudaEventDisableTiming : cudaEventDefault;
@@ -63,12 +64,12 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, int64
   return stream;
 }
 
-CudaStream::CudaStream(int device, int64_t keep_bytes, const Kept& kept, cudaStream_t stream)
+CudaStream::CudaStream(int device, int numa_node, int64_t keep_bytes, const Kept& kept, cudaStream_t stream)
     : device_(device),
       stream_(stream),
       relay_(device, stream),
       device_arena_(DeviceMemory(device, stream), {kDeviceChunkBytes, kFirstChunkBytes, keep_bytes, kept.device}),
-      pinned_arena_(PinnedMemory(), {kPinnedChunkBytes, kFirstChunkBytes, kKeepPinnedBytes, kept.host}) {}
+      pinned_arena_(PinnedMemory(numa_node), {kPinnedChunkBytes, kFirstChunkBytes, kKeepPinnedBytes, kept.host}) {}
 
 CudaStream::~CudaStream() {
   // Running work uses the memory of the arenas. Errors mean a ruined context, and nothing can be done about them.

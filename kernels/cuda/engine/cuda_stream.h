@@ -28,8 +28,9 @@ class CudaStream final : public EngineStream {
     std::shared_ptr<Budget> device, host;
   };
 
-  /// `keep_bytes`: the most device memory that the stream keeps.
-  static absl::StatusOr<std::unique_ptr<CudaStream>> Create(int device, int64_t keep_bytes, const Kept& kept);
+  /// `numa_node`: of the device (EngineInfo). `keep_bytes`: the most device memory that the stream keeps.
+  static absl::StatusOr<std::unique_ptr<CudaStream>> Create(int device, int numa_node, int64_t keep_bytes,
+                                                            const Kept& kept);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
@@ -75,7 +76,7 @@ class CudaStream final : public EngineStream {
   // The borders between the phases of a request. kBriefEnd ends a request whose phases are not timed.
   enum Mark { kStart, kCopyInEnd, kKernelsEnd, kEnd, kBriefEnd, kMarkCount };
 
-  CudaStream(int device, int64_t keep_bytes, const Kept& kept, cudaStream_t stream);
+  CudaStream(int device, int numa_node, int64_t keep_bytes, const Kept& kept, cudaStream_t stream);
 
   absl::Status CopyThroughHost(void* d_to, const void* d_from, int64_t bytes);
   absl::Status RecordMark(Mark mark);

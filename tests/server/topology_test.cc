@@ -1,0 +1,139 @@
+// The choice of devices that work together, by fake topologies; and the NUMA nodes of devices, by a fake sysfs.
+#include "server/memory/topology.h"
+
+#include <gtest/gtest.h>
+#include <linux/mempolicy.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "kernels/engine/numa.h"
+
+namespace corank::testing {
+namespace {
+
+std::vector<uint64_t> AllReach(size_t devices) { return std::vector<uint64_t>(devices, (uint64_t{1} << devices) - 1); }
+
+Topology WithLinks(size_t devices) {
+  Topology topology(AllReach(devices));
+  topology.links.assign(devices, std::vector<DeviceLink>(devices));
+  return topology;
+}
+
+void Connect(Topology& topology, size_t one, size_t other, DeviceLink link) {
+  topology.links[one][other] = topology.links[other][one] = link;
+}
+
+TEST(Topology, TakesTheFirstDevicesWhereNothingTellsThemApart) {
+  const Topology topology(AllReach(8));
+  EXPECT_EQ(topology.Choose(0xFF, 8), 0xFFU);
+  EXPECT_EQ(topology.Choose(0xFF, 3), 0b111U);
+  EXPECT_EQ(topology.Choose(0b10110100, 2), 0b10100U);
+  EXPECT_EQ(topology.Choose(0xFF, 0), 0U);
+  EXPECT_EQ(topology.Choose(0, 8), 0U);
+}
+
+TEST(Topology, TakesTheLargestSetThatIsLinked) {
+  const Topology topology({0b00011, 0b00011, 0b11100, 0b11100, 0b11100});
+  EXPECT_EQ(topology.Choose(0b11111, 5), 0b11100U);
+  EXPECT_EQ(topology.Choose(0b11111, 2), 0b00011U);
+  EXPECT_EQ(topology.Choose(0b11111, 5, /*are_linked=*/false), 0b11111U);
+  EXPECT_TRUE(topology.AreLinked(0b10100));
+  EXPECT_FALSE(topology.AreLinked(0b00110));
+}
+
+// As in a DGX-1: GPU 0 has two links to 3 and 4, and one to 1 and 2.
+TEST(Topology, TakesThePairWithMostNvLinks) {
+  Topology topology = WithLinks(5);
+  for (const size_t other : {1, 2}) Connect(topology, 0, other, {1, false});
+  for (const size_t other : {3, 4}) Connect(topology, 0, other, {2, false});
+  EXPECT_EQ(topology.Choose(0b11111, 2), 0b01001U);
+  EXPECT_EQ(topology.Choose(0b10111, 2), 0b10001U);
+  EXPECT_EQ(topology.Choose(0b00111, 2), 0b00011U);
+  EXPECT_EQ(topology.Choose(0b11110, 2), 0b00110U) << "none has any";
+}
+
+TEST(Topology, JudgesASetByItsWorstPair) {
+  Topology topology = WithLinks(6);
+  // A chain of strong links, whose ends have none, and a triangle of weaker ones.
+  for (const size_t one : {0, 1}) Connect(topology, one, one + 1, {8, false});
+  for (const size_t one : {3, 4}) Connect(topology, one, one + 1, {2, false});
+  Connect(topology, 3, 5, {2, false});
+  EXPECT_EQ(topology.Choose(0b111111, 2), 0b000011U);
+  EXPECT_EQ(topology.Choose(0b111111, 3), 0b111000U);
+}
+
+TEST(Topology, AvoidsASharedBusAndThenAnotherNumaNode) {
+  Topology topology = WithLinks(8);
+  topology.numa_nodes = {0, 0, 0, 0, 1, 1, 1, 1};
+  for (const size_t one : {0, 2, 4, 6}) Connect(topology, one, one + 1, {0, true});
+  EXPECT_EQ(topology.Choose(0xFF, 2), 0b101U) << "on the same node, by buses of their own";
+  EXPECT_EQ(topology.Choose(0xFF, 4), 0b01010101U) << "by buses of their own, on both nodes";
+  EXPECT_EQ(topology.Choose(0b01110011, 2), 0b01010000U);
+  EXPECT_EQ(topology.Choose(0b00010011, 2), 0b00010001U) << "better on two nodes than on one bus";
+  EXPECT_EQ(topology.Choose(0b00000011, 2), 0b11U) << "there are no others";
+  // Links count more.
+  Connect(topology, 0, 1, {4, true});
+  EXPECT_EQ(topology.Choose(0xFF, 2), 0b11U);
+}
+
+TEST(Topology, TakesNoNodeForKnownThatIsNot) {
+  Topology topology(AllReach(3));
+  topology.numa_nodes = {-1, -1, -1};
+  EXPECT_EQ(topology.Choose(0b111, 2), 0b011U);
+  topology.numa_nodes = {-1, 1, 1};
+  EXPECT_EQ(topology.Choose(0b111, 2), 0b110U);
+}
+
+class NumaTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    sys_ = ::testing::TempDir() + "/numa-test-" + std::to_string(getpid());
+    std::filesystem::create_directories(sys_ + "/devices/system/node");
+    std::filesystem::create_directories(sys_ + "/bus/pci/devices/0000:0f:00.0");
+  }
+  void TearDown() override { std::filesystem::remove_all(sys_); }
+  void Write(const std::string& file, const std::string& line) const { std::ofstream(sys_ + file) << line << "\n"; }
+
+  std::string sys_;
+};
+
+TEST_F(NumaTest, FindsTheNodeOfADevice) {
+  Write("/devices/system/node/online", "0-1");
+  Write("/bus/pci/devices/0000:0f:00.0/numa_node", "1");
+  EXPECT_EQ(NumaNodeOf("0000:0F:00.0", sys_), 1);
+  EXPECT_EQ(NumaNodeOf("0000:10:00.0", sys_), -1) << "no such device";
+  Write("/bus/pci/devices/0000:0f:00.0/numa_node", "-1");
+  EXPECT_EQ(NumaNodeOf("0000:0f:00.0", sys_), -1);
+}
+
+TEST_F(NumaTest, NeedsNoNodeWhereThereIsOne) {
+  Write("/bus/pci/devices/0000:0f:00.0/numa_node", "0");
+  EXPECT_EQ(NumaNodeOf("0000:0f:00.0", sys_), -1) << "nothing tells how many there are";
+  Write("/devices/system/node/online", "0");
+  EXPECT_EQ(NumaNodeOf("0000:0f:00.0", sys_), -1);
+}
+
+TEST_F(NumaTest, ThePolicyOfAThreadIsAsBefore) {
+  int before = 0, inside = 0, after = 0;
+  const auto read = [](int* mode) { syscall(SYS_get_mempolicy, mode, nullptr, 0UL, nullptr, 0UL); };
+  read(&before);
+  {
+    const PreferNumaNode here(0);
+    read(&inside);
+  }
+  read(&after);
+  EXPECT_EQ(after, before);
+  EXPECT_TRUE(inside == MPOL_PREFERRED || !PreferNumaNode::IsAllowed());
+  { const PreferNumaNode anywhere(-1); }
+  { const PreferNumaNode nowhere(1 << 20); }
+  read(&after);
+  EXPECT_EQ(after, before);
+}
+
+}  // namespace
+}  // namespace corank::testing
