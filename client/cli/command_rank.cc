@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "client/cli/choices.h"
 #include "client/cli/commands.h"
@@ -29,10 +30,17 @@ absl::Status RunRank(const Arguments& arguments) {
   if (!type.ok()) return type.status();
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(arguments, {"output"});
   if (!session.ok()) return session.status();
+  std::vector<int64_t> segments;
+  if (arguments.Has("segments")) {
+    absl::StatusOr<std::vector<int64_t>> offsets = (*session)->LoadInt64Option("segments");
+    if (!offsets.ok()) return offsets.status();
+    segments = *std::move(offsets);
+    request.segment_offsets = segments;
+  }
   const std::string& path = arguments.positional()[0];
   absl::StatusOr<InputArray> keys = (*session)->LoadMain(path, *type, "--type");
   if (!keys.ok()) return keys.status();
-  if (request.keys_sorted) {
+  if (request.keys_sorted && !request.segment_offsets) {
     if (const absl::Status sorted = CheckTextIsSorted(*keys, path, *order); !sorted.ok()) return sorted;
   }
   request.keys = keys->view();
@@ -56,6 +64,9 @@ Command RankCommand() {
                                 {"method", 0, "METHOD", "average, min, max, dense or ordinal (default: average)", false,
                                  "average min max dense ordinal"},
                                 {"keys-sorted", 0, nullptr, "the keys are in this order, which saves a sort"},
+                                {"segments", 0, "FILE",
+                                 "rank each segment separately: the file holds int64 offsets,\n"
+                                 "one more than there are segments"},
                                 kKeyTypeOption,
                                 kFormatOption,
                                 kOrderOption,

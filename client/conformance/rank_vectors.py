@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import oracle
 from kept_vectors import call as step
 from kept_vectors import delete, fetch, handle, operation, result, steps, store
 from operator_vectors import ORDERS, Vector, call, feature, few_keys, random_keys
-from oracle import FLOATS, KEYS, Array
+from oracle import FLOATS, KEYS, Array, int64
 
 METHODS = ("average", "min", "max", "dense", "ordinal")
 
@@ -76,6 +77,66 @@ def floats() -> Iterator[Vector]:
             yield rank(f"zeros_and_nans/{type_}/{method}/{order}", keys, method, order)
             given = ordered(keys, order)
             yield rank(f"zeros_and_nans/{type_}/{method}/{order}/sorted", given, method, order, keys_sorted=True)
+
+
+def of_segments(keys: Array, offsets: Sequence[int], method: str, descending: bool) -> Array:
+    """The ranks of each segment by itself."""
+    parts = [oracle.ranks(keys.like(keys.items[begin:end]), method, descending) for begin, end in pairwise(offsets)]
+    return oracle.joined([oracle.ranks(keys.like([]), method, descending), *parts])
+
+
+def segments() -> Iterator[Vector]:
+    """Ranks by segments, of keys in any order and of segments that are sorted."""
+    offsets = [0, 0, 4, 5, 17, 17, 30]
+    for at, type_ in enumerate(KEYS):
+        for turn, method in enumerate(METHODS):
+            order = ORDERS[(at + turn) % 2]
+            descending = order == "descending"
+            keys = few_keys(type_, 6400 + at + turn, 30)
+            arguments: Vector = {"keys": keys, "method": method, "order": order, "segment_offsets": int64(offsets)}
+            if (at + turn) % 3 == 0:
+                keys = oracle.take(keys, oracle.segmented(keys, offsets, descending))
+                arguments.update(keys=keys, keys_sorted=True)
+            yield call(
+                f"rank/segments/{type_}/{method}",
+                "rank",
+                ["rank", "rank_segments", feature(keys)],
+                arguments,
+                {"ranks": of_segments(keys, offsets, method, descending)},
+            )
+    many = few_keys("uint16", 6450, 700)
+    for name, given, ends in (
+        ("none", many.like([]), [0]),
+        ("all_empty", many.like([]), [0, 0, 0]),
+        ("one", many, [0, 700]),
+        ("each_key", many, list(range(701))),
+        ("many", many, [0, *range(0, 700, 3), 700]),
+    ):
+        yield call(
+            f"rank/segments/{name}",
+            "rank",
+            ["rank", "rank_segments", "integers"],
+            {"keys": given, "method": "dense", "segment_offsets": int64(ends)},
+            {"ranks": of_segments(given, ends, "dense", False)},
+        )
+
+
+def bad_segments() -> Iterator[Vector]:
+    """Segments that do not fit the keys, and a segment that is not sorted."""
+    keys, needs = oracle.numbers("int32", [3, 1, 2]), ["rank", "rank_segments", "integers"]
+    for name, offsets, field in (
+        ("empty", [], "segment_offsets"),
+        ("start_late", [1, 3], "segment_offsets[0]"),
+        ("fall", [0, 2, 1, 3], "segment_offsets[2]"),
+        ("end_early", [0, 2], "segment_offsets[1]"),
+        ("end_late", [0, 2, 4], "segment_offsets[2]"),
+    ):
+        error = {"code": "INVALID_ARGUMENT", "reason": "FIELD_INVALID|", "field": field}
+        command = step("rank", {"keys": keys, "segment_offsets": int64(offsets)})
+        yield steps(f"rank/segments/{name}", needs, {**command, "error": error})
+    error = {"code": "INVALID_ARGUMENT", "reason": "KEYS_NOT_SORTED", "field": "keys"}
+    command = step("rank", {"keys": keys, "keys_sorted": True, "segment_offsets": int64([0, 2, 3])})
+    yield steps("rank/segments/unsorted", needs, {**command, "error": error})
 
 
 def errors() -> Iterator[Vector]:
@@ -155,6 +216,8 @@ def every() -> Iterator[Vector]:
     yield from types()
     yield from edges()
     yield from floats()
+    yield from segments()
+    yield from bad_segments()
     yield from errors()
     yield from kept()
     yield from chains()

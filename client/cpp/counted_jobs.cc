@@ -214,6 +214,9 @@ std::unique_ptr<Job> MakeJob(const RankRequest& request, const CallOptions& call
   message->set_order(ToProto(request.order));
   message->set_keys_sorted(request.keys_sorted);
   AddInput(job.get(), request.keys, message->mutable_keys(), "keys");
+  if (request.segment_offsets.has_value()) {
+    AddInput(job.get(), ViewOf(*request.segment_offsets), message->mutable_segment_offsets(), "segment_offsets", true);
+  }
   const int64_t count = request.keys.count();
   const bool is_average = request.method == RankMethod::kAverage;
   AddResult(

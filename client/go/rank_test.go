@@ -40,13 +40,20 @@ func TestRankSendsMethodAndOrder(t *testing.T) {
 	if want := (&corankpb.RankRequest{Keys: inline(keys...), Method: RankAverage}); !proto.Equal(seen[4], want) {
 		t.Errorf("the request is %v, not %v", seen[4], want)
 	}
+	if _, err = Rank(background, client, keys, RankMin, Segments(Of([]int64{0, 1, 3}))); err != nil {
+		t.Error(err)
+	}
+	want := &corankpb.RankRequest{Keys: inline(keys...), Method: RankMin, SegmentOffsets: inline[int64](0, 1, 3)}
+	if !proto.Equal(seen[5], want) {
+		t.Errorf("the request is %v, not %v", seen[5], want)
+	}
 	_, err = Rank(background, client, keys, RankAverage)
 	failedAs(t, err, codes.InvalidArgument, "method", "call AverageRank")
 	_, err = AverageRank(background, client, keys, Limit(1))
 	failedAs(t, err, codes.InvalidArgument, "limit", "not for this operator")
 	_, err = client.Rank(background, nil, RankMin)
 	failedAs(t, err, codes.InvalidArgument, "keys", "missing")
-	if len(seen) != 5 {
+	if len(seen) != 6 {
 		t.Errorf("%d requests", len(seen))
 	}
 }

@@ -305,9 +305,9 @@ class Client {
   template <typename Keys, typename Key = internal::KeyOf<Keys>>
   absl::StatusOr<IndicesResult> Rank(const Keys& keys, const RankOptions& options, const CallOptions& call = {}) const;
 
-  /// The rank of each key, from 1, where equal keys have the mean of their ranks.
+  /// The rank of each key, from 1, where equal keys have the mean of their ranks, whatever options.method is.
   template <typename Keys, typename Key = internal::KeyOf<Keys>>
-  absl::StatusOr<ElementsResult<double>> AverageRank(const Keys& keys, Order order = Order::kAscending,
+  absl::StatusOr<ElementsResult<double>> AverageRank(const Keys& keys, const RankOptions& options = {},
                                                      const CallOptions& call = {}) const;
 
   /// The elements whose flag is not 0 in their order, then the others in theirs.

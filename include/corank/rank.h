@@ -3,7 +3,9 @@
 #define CORANK_RANK_H_
 
 #include <cstdint>
+#include <optional>
 
+#include "absl/types/span.h"
 #include "corank/element.h"
 #include "corank/operators.h"
 
@@ -21,8 +23,12 @@ enum class RankMethod : uint8_t {
 struct RankOptions {
   RankMethod method = RankMethod::kAverage;
   Order order = Order::kAscending;
-  /// The keys are sorted in this order, which saves the server their sort. The server checks it.
+  /// The keys, or those of each segment, are sorted in this order, which saves the server their sort. The server checks
+  /// it.
   bool keys_sorted = false;
+  /// Ranks each segment on its own: segment s is [offsets[s], offsets[s + 1]). The first offset is 0, the last the
+  /// number of keys.
+  std::optional<absl::Span<const int64_t>> segment_offsets = std::nullopt;
 };
 
 /// Ranks keys. All NaNs are one key, and -0.0 equals +0.0. The ranks are float64 with kAverage, otherwise uint32, or

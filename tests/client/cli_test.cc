@@ -257,6 +257,8 @@ TEST_F(CliTest, RankAndInsertWriteTheirResults) {
   EXPECT_EQ(Corank({"rank", Path("a.txt"), "--method", "dense", "--descending"}).out, "1\n2\n1\n");
   EXPECT_THAT(Corank({"rank", Path("a.txt"), "--keys-sorted"}).err, HasSubstr("a.txt"));
   EXPECT_EQ(Corank({"rank", Path("a.txt"), "--method", "mean"}).exit_code, 2);
+  PutInt64s("segments.npy", {0, 1, 3});
+  EXPECT_EQ(Corank({"rank", Path("a.txt"), "--method", "dense", "--segments", Path("segments.npy")}).out, "1\n1\n2\n");
   WriteFile(Path("b.txt"), "0.5\n8\n");
   WriteFile(Path("where.txt"), "3\n0\n");
   EXPECT_EQ(Corank({"insert", Path("a.txt"), Path("b.txt"), "--positions", Path("where.txt")}).out,

@@ -179,6 +179,14 @@ TEST_P(ClientOnServer, RanksKeys) {
   EXPECT_THAT(client_.Rank(keys, {RankMethod::kDense})->indices, ElementsAre(2, 1, 2, 3));
   EXPECT_THAT(client_.Rank(keys, {RankMethod::kOrdinal})->indices, ElementsAre(2, 1, 3, 4));
   EXPECT_FALSE(client_.Rank(keys, RankOptions()).ok());
+  const std::vector<int64_t> offsets = {0, 2, 2, 4};
+  RankOptions by_segments;
+  by_segments.method = RankMethod::kDense;
+  by_segments.segment_offsets = offsets;
+  EXPECT_THAT(client_.Rank(keys, by_segments)->indices, ElementsAre(2, 1, 1, 2));
+  EXPECT_THAT(client_.AverageRank(keys, by_segments)->elements, ElementsAre(2, 1, 1, 2));
+  by_segments.segment_offsets = absl::MakeConstSpan(offsets).first(2);
+  EXPECT_EQ(ViolatedField(client_.Rank(keys, by_segments).status()), "segment_offsets[1]");
   RankOptions sorted;
   sorted.method = RankMethod::kDense;
   sorted.keys_sorted = true;

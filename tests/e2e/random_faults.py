@@ -128,9 +128,11 @@ def _bad_select(draw: Draw, operation: Operation, fields: dict[str, Elements]) -
     return _longer(operation, name, fields[name])
 
 
-def _bad_rank(draw: Draw, operation: Operation) -> Fault | None:
-    """A method that does not exist, or keys in no order."""
-    if draw.chance(0.5) or not operation.request.keys_sorted:
+def _bad_rank(draw: Draw, operation: Operation, fields: dict[str, Elements]) -> Fault | None:
+    """A method that does not exist, segments that do not fit, or keys in no order."""
+    if "segment_offsets" in fields and draw.chance(0.5):
+        return _bad_number(draw, operation, fields)
+    if draw.chance(0.5) or not operation.request.keys_sorted or "segment_offsets" in fields:
         operation.request.method = 77
         return Fault(INVALID, "method")
     return _unsorted(draw, operation, "keys")
@@ -158,7 +160,7 @@ def spoil(draw: Draw, operation: Operation) -> bool:
     elif operation.kind == "select":
         fault = _bad_select(draw, operation, fields)
     elif operation.kind == "rank":
-        fault = _bad_rank(draw, operation)
+        fault = _bad_rank(draw, operation, fields)
     elif way == 2 and operation.kind == "merge":
         operation.inputs = operation.inputs[:1]
         fault = Fault(INVALID, "keys")

@@ -148,18 +148,28 @@ def insert(draw: Draw) -> Operation:
 
 
 def rank(draw: Draw) -> Operation:
-    """Rank by any method, in both orders, of keys in any order or sorted."""
+    """Rank by any method, in both orders, of keys in any order or sorted, whole or by segments."""
     number, descending = draw_order(draw)
     is_sorted = draw.chance(0.4)
     keys, held = some_sorted(draw, descending) if is_sorted else draw.some_keys()
     method = str(draw.one(tuple(_METHODS)))
     operation = Operation("rank", r.RankRequest(method=draw.one(_METHODS[method]), order=number, keys_sorted=is_sorted))
     operation.add("keys", keys, held)
-    ranks = oracles.rank(keys.data, keys.key_type, method, descending)
+    offsets = np.array([0, len(keys.data)])
+    has_segments = draw.chance(0.3)
+    if has_segments:
+        offsets = draw.cuts(len(keys.data), int(draw.one((1, 2, 3, 100))))
+        operation.add("segment_offsets", integers(offsets))
+    ranks = oracles.segmented_rank(keys.data, offsets.tolist(), keys.key_type, method, descending)
     answer = Elements(int(a.ELEMENT_TYPE_FLOAT64), ranks) if method == "average" else indices(ranks)
     operation.answer("ranks", "ranks_destination", answer)
     options: dict[str, Any] = {"descending": descending, "keys_sorted": is_sorted}
     if method != "average":
         options["index_dtype"] = None
-    operation.python = lambda client, arrays, **more: client.rank(arrays[0], method, **options, **more)
+
+    def python(client: Any, arrays: list[Any], **more: Any) -> Any:
+        segments = {"segments": arrays[1]} if has_segments else {}
+        return client.rank(arrays[0], method, **segments, **options, **more)
+
+    operation.python = python
     return operation

@@ -267,6 +267,7 @@ void ReadRank(const Json& arguments, Reader& reader, Operator& made) {
   request.method = static_cast<client::RankMethod>(method - methods->begin());
   request.order = OrderOf(arguments);
   request.keys_sorted = Flag(arguments, "keys_sorted");
+  if (Find(arguments, "segment_offsets") != nullptr) request.segment_offsets = reader.Numbers("segment_offsets");
   request.keys = reader.View("keys");
   made.results = {"ranks"};
   made.request = std::move(request);

@@ -257,8 +257,13 @@ export interface Parted<E, C = number> {
 export interface RankKeysOptions extends CallOptions {
   /** The greatest key has rank 1. */
   descending?: boolean | undefined;
-  /** The keys are sorted in the direction of `descending`, which saves the server their sort; it checks that. */
+  /**
+   * The keys, or those of each segment, are sorted in the direction of `descending`, which saves the server their sort;
+   * it checks that.
+   */
   keysSorted?: boolean | undefined;
+  /** s + 1 offsets that rise from 0 to the number of keys: each segment is ranked for itself. */
+  segments?: Counts | undefined;
   /** Read the bits of 2-byte keys as this type. */
   type?: HalfType | undefined;
 }

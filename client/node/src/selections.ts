@@ -59,6 +59,7 @@ export interface SelectArguments {
 export interface KeyRankArguments {
   descending?: boolean | undefined;
   keysSorted?: boolean | undefined;
+  segments?: unknown;
   type?: HalfType | undefined;
 }
 
@@ -274,8 +275,12 @@ export function insert<R>(elements: unknown, positions: unknown, inserted: unkno
 
 /** Rank. */
 export function rank<R>(keys: unknown, method: RankMethod, given: KeyRankArguments): Task<R> {
-  const { descending, keysSorted = false, type } = given;
+  const { descending, keysSorted = false, segments, type } = given;
   const found = keysOf("keys", keys, type);
+  const parts = [leaf("keys", 1, found)];
+  if (segments !== undefined) {
+    parts.push(leaf("segment_offsets", 7, integers("segment_offsets", segments)));
+  }
   const request = ranks.RankRequest.fromPartial({
     method: choice("method", method, METHODS),
     order: descending ? SortOrder.SORT_ORDER_DESCENDING : SortOrder.SORT_ORDER_ASCENDING,
@@ -291,7 +296,7 @@ export function rank<R>(keys: unknown, method: RankMethod, given: KeyRankArgumen
     operation: 13,
     request: ranks.RankRequest.encode(request).finish(),
     options: 6,
-    parts: [leaf("keys", 1, found)],
+    parts,
     outputs: [result],
     decode: (data) => ranks.RankResponse.decode(data),
     pick: (answer) => answer.rank,

@@ -182,6 +182,11 @@ test("method and order of ranks travel", async () => {
     const asked = seen.at(-1);
     assert.deepEqual([asked?.method, asked?.order, asked?.keysSorted], [at + 2, 2, true]);
   }
+  assert.equal(seen.at(-1)?.segmentOffsets, undefined);
+  await client.rank(keys, "min", { segments: [0, 1, 3] });
+  const offsets = BigInt64Array.of(0n, 1n, 3n);
+  assert.deepEqual(seen.at(-1)?.segmentOffsets?.inlineData, Buffer.from(offsets.buffer));
+  await assert.rejects(client.rank(keys, "min", { segments: Float64Array.of(0, 3) as never }), /segment_offsets/);
   await assert.rejects(client.rank(keys, "mean" as never), { field: "method" });
 });
 

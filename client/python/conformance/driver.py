@@ -276,6 +276,8 @@ class Operators:
         return ["result"], self._call("insert", given["elements"], given["positions"], given["inserted"], **keep)
 
     def _rank(self, given: Json, keep: Json) -> Any:
+        if "segment_offsets" in given:
+            given["segments"] = given.pop("segment_offsets")
         return ["ranks"], self._call("rank", given.pop("keys"), **given, **keep)
 
 

@@ -66,6 +66,16 @@ def check_sorted(field: str, keys: NDArray[Any], request: Any, type_: int) -> No
         raise Refused(field, f"element {index} is out of order")
 
 
+def segment_offsets(request: Any, count: int) -> list[int]:
+    """The offsets of a request's segments; without them, those of one segment."""
+    if not request.HasField("segment_offsets"):
+        return [0, count]
+    offsets: list[int] = read("segment_offsets", request.segment_offsets).tolist()
+    if not offsets or offsets[0] != 0 or offsets[-1] != count or offsets != sorted(offsets):
+        raise Refused("segment_offsets", "must rise from 0 to the number of keys")
+    return offsets
+
+
 def numbers(name: str, elements: NDArray[Any]) -> Any:
     """Numbers of the type of this name."""
     return array_pb2.Array(type=name, inline_data=elements.tobytes())

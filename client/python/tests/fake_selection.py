@@ -6,7 +6,18 @@ from typing import Any
 
 import numpy as np
 import oracles
-from fake_arrays import NAMES, STATS, Refused, check_sorted, indices, is_descending, like, numbers, read
+from fake_arrays import (
+    NAMES,
+    STATS,
+    Refused,
+    check_sorted,
+    indices,
+    is_descending,
+    like,
+    numbers,
+    read,
+    segment_offsets,
+)
 
 from corank.v1 import rank_pb2, select_pb2
 
@@ -50,9 +61,11 @@ def select(request: Any) -> Any:
 def rank(request: Any) -> Any:
     """The answer of Rank."""
     keys = read("keys", request.keys)
+    offsets = segment_offsets(request, len(keys))
     if request.keys_sorted:
-        check_sorted("keys", keys, request, request.keys.type)
+        for begin, end in zip(offsets, offsets[1:]):
+            check_sorted("keys", keys[begin:end], request, request.keys.type)
     method = rank_pb2.RankMethod.Name(request.method).removeprefix("RANK_METHOD_").lower()
-    ranks = oracles.rank(keys, NAMES[request.keys.type], method, is_descending(request))
+    ranks = oracles.segmented_rank(keys, offsets, NAMES[request.keys.type], method, is_descending(request))
     array = numbers("ELEMENT_TYPE_FLOAT64", ranks) if method == "average" else indices(ranks)
     return rank_pb2.RankResponse(ranks=array, stats=STATS)

@@ -15,7 +15,18 @@ import fake_selection
 import grpc
 import numpy as np
 import oracles
-from fake_arrays import NAMES, STATS, Refused, check_sorted, indices, is_descending, like, numbers, read
+from fake_arrays import (
+    NAMES,
+    STATS,
+    Refused,
+    check_sorted,
+    indices,
+    is_descending,
+    like,
+    numbers,
+    read,
+    segment_offsets,
+)
 from fake_execute import Executor
 from fake_memory import DEVICE_UUID, PREFIX, Call, Failure, Places
 from google.protobuf import any_pb2, duration_pb2
@@ -31,14 +42,8 @@ def _sort(request: Any) -> Any:
         return fake_columns.sort(request)
     keys = read("keys", request.keys)
     name, descending = NAMES[request.keys.type], is_descending(request)
-    if request.HasField("segment_offsets"):
-        offsets = read("segment_offsets", request.segment_offsets).tolist()
-        if not offsets or offsets[0] != 0 or offsets[-1] != len(keys) or offsets != sorted(offsets):
-            raise Refused("segment_offsets", "must rise from 0 to the number of keys")
-        order = oracles.segmented_argsort(keys, offsets, name, descending)
-    else:
-        offsets = [0, len(keys)]
-        order = oracles.argsort(keys, name, descending)
+    offsets = segment_offsets(request, len(keys))
+    order = oracles.segmented_argsort(keys, offsets, name, descending)
     if request.HasField("limit"):
         if request.limit < 0:
             raise Refused("limit", f"is {request.limit}, must be 0 or more")

@@ -257,3 +257,9 @@ def rank(keys: Array, key_type: str, method: str, descending: bool = False) -> A
     out = np.empty(keys.size, np.float64 if method == "average" else np.int64)
     out[order] = ranks
     return out
+
+
+def segmented_rank(keys: Array, segments: Sequence[int], key_type: str, method: str, descending: bool = False) -> Array:
+    """The ranks of each segment by itself."""
+    parts = [rank(keys[begin:end], key_type, method, descending) for begin, end in zip(segments, segments[1:])]
+    return np.concatenate([rank(keys[:0], key_type, method), *parts])

@@ -83,13 +83,32 @@ def test_ranks_stand_for_more_columns_than_a_call_takes(corankd_client: corank.C
     np.testing.assert_array_equal(corankd_client.argsort_columns([ranks, *columns[32:]]), np.lexsort(columns[::-1]))
 
 
-@pytest.mark.parametrize("method", ["min", "max", "average", "ordinal"])
-def test_ranks_of_rows_of_segment_and_key_rank_each_segment(corankd_client: corank.Client, method: Any) -> None:
-    keys, offsets = np.random.default_rng(6).integers(0, 5, 50), [0, 0, 7, 8, 30, 50]
-    segments = np.repeat(np.arange(5), np.diff(offsets))
-    ranks = corankd_client.rank(corankd_client.rank_columns([segments, keys]), method=method)
-    pieces = [corankd_client.rank(keys[begin:end], method=method) for begin, end in zip(offsets, offsets[1:])]
-    np.testing.assert_array_equal(ranks - np.take(offsets, segments), np.concatenate(pieces))
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("key_type", KEY_TYPES)
+def test_each_segment_has_ranks_of_its_own(corankd_client: corank.Client, key_type: str, method: Any) -> None:
+    dtype = "bfloat16" if key_type == "bfloat16" else None
+    for segments in ([0], [0, 0], [0, 0, 7, 7, 8, 30, 50, 50], [0, 50], [*range(51)]):
+        rng = np.random.default_rng([KEY_TYPES.index(key_type), len(segments)])
+        keys = random_keys(rng, key_type, segments[-1])
+        for descending in (False, True):
+            expected = oracles.segmented_rank(keys, segments, key_type, method, descending)
+            got = corankd_client.rank(keys, method, segments=segments, descending=descending, dtype=dtype)
+            np.testing.assert_array_equal(got, expected)
+
+
+def test_each_segment_is_sorted_by_itself(client: corank.Client) -> None:
+    ranks = client.rank([5, 7, 7, 1, 1, 2], "dense", segments=[0, 3, 3, 6], keys_sorted=True)
+    np.testing.assert_array_equal(ranks, [1, 2, 2, 1, 1, 2])
+    with pytest.raises(corank.InvalidArgument, match="keys"):
+        client.rank([5, 7, 6, 1], segments=[0, 3, 4], keys_sorted=True)
+
+
+def test_segments_that_do_not_fit_are_named(client: corank.Client) -> None:
+    for segments in ([0, 2], [0, 4], [1, 3], [0, 2, 1, 3], []):
+        with pytest.raises(corank.InvalidArgument, match="segment_offsets"):
+            client.rank([3, 1, 2], segments=segments)
+    with pytest.raises(TypeError, match="segment_offsets"):
+        client.rank([3, 1, 2], segments=[0.5, 3])
 
 
 def test_dates_have_ranks(client: corank.Client) -> None:

@@ -42,8 +42,8 @@ impl Client {
 }
 
 impl<R> Request<'_, R> {
-    /// Says that the keys are in the order of the ranks, which saves the server their sort; the server checks it. Of
-    /// ranks.
+    /// Says that the keys, or those of each segment, are in the order of the ranks, which saves the server their sort;
+    /// the server checks it. Of ranks.
     pub fn keys_sorted(self) -> Self {
         self.with("keys_sorted", &["Rank"], |task| {
             task.arguments.keys_sorted = true;

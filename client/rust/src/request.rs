@@ -175,9 +175,10 @@ impl<'a, R> Request<'a, R> {
     }
 
     /// Sorts each segment of keys or rows by itself: segment i is `offsets[i]..offsets[i + 1]`. Offsets rise from 0 to
-    /// the number of keys or rows, and are one more than there are segments. Of sorts, also by columns, without `runs`.
+    /// the number of keys or rows, and are one more than there are segments. Of sorts, also by columns, without `runs`,
+    /// and of ranks, which then begin at 1 in each segment.
     pub fn segments<I: Input<'a>>(self, offsets: I) -> Self {
-        self.with("segment_offsets", &["Sort"], |task| {
+        self.with("segment_offsets", &["Sort", "Rank"], |task| {
             task.input("segment_offsets", offsets.into_array());
             task.limit_results();
             Ok(())

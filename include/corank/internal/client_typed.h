@@ -301,9 +301,11 @@ absl::StatusOr<IndicesResult> Client::Rank(const Keys& keys, const RankOptions& 
 }
 
 template <typename Keys, typename Key>
-absl::StatusOr<ElementsResult<double>> Client::AverageRank(const Keys& keys, Order order,
+absl::StatusOr<ElementsResult<double>> Client::AverageRank(const Keys& keys, const RankOptions& options,
                                                            const CallOptions& call) const {
-  return RunElements<double>(RankRequest{{RankMethod::kAverage, order}, ViewOf(keys)}, call);
+  RankRequest request{options, ViewOf(keys)};
+  request.method = RankMethod::kAverage;
+  return RunElements<double>(request, call);
 }
 
 }  // namespace corank::client

@@ -39,6 +39,7 @@ class KeyRankOperators(Operators[A]):
         *,
         descending: bool = False,
         keys_sorted: bool = False,
+        segments: Input | None = None,
         dtype: DTypeLike | None = None,
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
@@ -53,7 +54,10 @@ class KeyRankOperators(Operators[A]):
                 the least or greatest of these positions; "dense": as "min", but the next key has the next rank;
                 "ordinal": each key has a rank of its own, in the order of a stable sort.
             descending: the greatest key has rank 1.
-            keys_sorted: the keys are in this order, which saves the server a sort; it checks that.
+            keys_sorted: the keys, or those of each segment, are in this order, which saves the server a sort; it
+                checks that.
+            segments: s + 1 offsets that rise from 0 to n. Each segment keys[segments[i]:segments[i + 1]] is ranked for
+                itself, from 1.
             dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             index_dtype: integer dtype of the ranks, but for "average"; None: the server's uint32 or uint64, which saves
                 a conversion.
@@ -70,14 +74,17 @@ class KeyRankOperators(Operators[A]):
             array([2.5, 1. , 2.5])
             >>> client.rank([30, 10, 30], "dense")
             array([2, 1, 2])
+            >>> client.rank([30, 10, 30, 20], "dense", segments=[0, 2, 4])
+            array([2, 1, 2, 1])
         """
         found = conversion.keys("keys", keys, dtype)
         order = operators.SORT_ORDER_DESCENDING if flag("descending", descending) else operators.SORT_ORDER_ASCENDING
         request = ranks.RankRequest(method=choice("method", method, _METHODS), order=order, keys_sorted=keys_sorted)
         part = found.part
+        parts = [part] if segments is None else [part, conversion.integers("segment_offsets", segments)]
         name, destination = "ranks", "ranks_destination"
         if method == "average":
             output = Output(name, request, destination, np.dtype("<f8"), part.length, most=part.most)
         else:
             output = indices_output(name, request, destination, part.length, part.most, index_dtype, part.most)
-        return self._array(Task("Rank", "rank", request, [part], [output], ranks.RankResponse, one), options)
+        return self._array(Task("Rank", "rank", request, parts, [output], ranks.RankResponse, one), options)

@@ -99,6 +99,7 @@ class SelectOptions(ChainOptions, total=False):
 class KeyRankOptions(ChainOptions, total=False):
     descending: bool
     keys_sorted: bool
+    segments: Input | None
     dtype: DTypeLike | None
 
 class ArrayOperators(Operators[NDArray[Any]]):
@@ -2248,6 +2249,7 @@ class PendingOperators(Operators[Pending]):
         *,
         descending: bool = False,
         keys_sorted: bool = False,
+        segments: Input | None = None,
         dtype: DTypeLike | None = None,
         index_dtype: DTypeLike | None = ...,
         out: Any = None,

@@ -370,12 +370,15 @@ fn request<'a>(
             client.insert(array("elements")?, &positions, array("inserted")?).named()
         }
         "rank" => {
-            check(given, &["keys", "method", "order", "keys_sorted"]);
+            check(given, &["keys", "method", "order", "keys_sorted", "segment_offsets"]);
             let name = format!("RANK_METHOD_{}", given["method"].as_str().unwrap_or("average").to_uppercase());
-            let request = match RankMethod::from_str_name(&name).expect("a method") {
+            let mut request = match RankMethod::from_str_name(&name).expect("a method") {
                 RankMethod::Average => client.average_rank(array("keys")?).named(),
                 method => client.rank(array("keys")?, method).named(),
             };
+            if has("segment_offsets") {
+                request = request.segments(array("segment_offsets")?);
+            }
             if given["keys_sorted"] == true {
                 request.keys_sorted()
             } else {

@@ -30,7 +30,10 @@ async fn ranks_come_back_by_every_method() {
         assert_eq!((told.method(), told.order(), told.keys_sorted), (method, SortOrder::Descending, true));
     }
     assert_eq!(client.average_rank(&KEYS).await.unwrap(), [2.5, 1.0, 2.5]);
-    assert_eq!(asked(&server).method(), RankMethod::Average);
+    let told = asked(&server);
+    assert_eq!((told.method(), told.segment_offsets), (RankMethod::Average, None));
+    client.rank(&KEYS, RankMethod::Min).segments(&[0i64, 1, 3]).await.unwrap();
+    assert_eq!(asked(&server).segment_offsets.unwrap().count, Some(3));
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ public final class Rank extends Operator<Elements> {
   private RankMethod method = RankMethod.AVERAGE;
   private SortOrder order = SortOrder.SORT_ORDER_ASCENDING;
   private boolean keysSorted;
+  private Input segments;
 
   private Rank(Input keys) {
     this.keys = Objects.requireNonNull(keys, "keys");
@@ -38,9 +39,26 @@ public final class Rank extends Operator<Elements> {
     return this;
   }
 
-  /** Says that the keys are in this order, which saves the server their sort; it checks that. */
+  /**
+   * Says that the keys, or those of each segment, are in this order, which saves the server their
+   * sort; it checks that.
+   */
   public Rank keysSorted() {
     keysSorted = true;
+    return this;
+  }
+
+  /**
+   * Ranks each segment by itself: segment i is from offsets[i] to offsets[i + 1]; offsets rise from
+   * 0 to the count.
+   */
+  public Rank segments(long... offsets) {
+    return segments(Elements.of(offsets));
+  }
+
+  /** As {@link #segments(long...)}, with INT64 offsets that may be on the server. */
+  public Rank segments(Input offsets) {
+    segments = Objects.requireNonNull(offsets, "offsets");
     return this;
   }
 
@@ -50,6 +68,9 @@ public final class Rank extends Operator<Elements> {
     RankRequest.Builder request = task.operation.getRankBuilder();
     request.setMethod(method.wire()).setOrder(order).setKeysSorted(keysSorted);
     task.input("keys", keys, request.getKeysBuilder());
+    if (segments != null) {
+      task.integers("segment_offsets", segments, request.getSegmentOffsetsBuilder());
+    }
     boolean isMean = method == RankMethod.AVERAGE;
     task.output(
         "ranks",

@@ -80,8 +80,20 @@ class RankTest {
   }
 
   @Test
+  void segmentsTravel() {
+    try (Client client = server.client().build()) {
+      client.run(Rank.of(KEYS).segments(0, 1, 3));
+      assertEquals(array(Elements.of(new long[] {0, 1, 3})), seen.get(0).getSegmentOffsets());
+      client.run(Rank.of(KEYS));
+      assertFalse(seen.get(1).hasSegmentOffsets());
+    }
+  }
+
+  @Test
   void refusesRanksThatCannotBe() {
     try (Client client = server.client().build()) {
+      assertThrows(
+          CorankException.InvalidArgument.class, () -> client.run(Rank.of(KEYS).segments(KEYS)));
       Elements two = Elements.of(new short[] {7, 1});
       assertThrows(CorankException.Internal.class, () -> client.run(Rank.of(two)));
       server.onRank =

@@ -464,13 +464,16 @@ final class Operators {
   }
 
   private Made rank() {
-    expect("keys", "method", "order", "keys_sorted");
+    expect("keys", "method", "order", "keys_sorted", "segment_offsets");
     Rank made = Rank.of(input("keys"));
     if (given.has("method")) {
       made.method(RankMethod.valueOf(text("method", "").toUpperCase(Locale.ROOT)));
     }
     if (isDescending()) {
       made.descending();
+    }
+    if (given.has("segment_offsets")) {
+      made.segments(input("segment_offsets"));
     }
     return new Made(is("keys_sorted") ? made.keysSorted() : made, List.of("ranks"));
   }
