@@ -12,6 +12,7 @@
 // Workspace: see group.h.
 // Source: compact.cuh and run_reduce.cuh name theirs.
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/common/column_sort.h"  // ValidityBytes
 #include "kernels/common/key_order.h"
@@ -47,14 +48,14 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// Keeps the keys that differ from the previous one, and the first of each segment.
-template <typename Bits, bool kFloat>
+template <typename Bits, bool kFloat, bool kSegments>
 struct FindHeads : CompactOp {
   static constexpr int kKeyBytes = sizeof(Bits);
   using Tuning = CompactTuning<kKeyBytes>;
   struct Rows {
     Bits keys[Tuning::kItems];
     Bits before;        // lane 0: the key before the first row
-    uint32_t segments;  // lane i: the positions of row i where segments begin
+    uint32_t segments;  // lane i: the positions of row i where segments begin. Only with segments
     bool may_be_unsorted;
   };
   using Staged = Bits;
@@ -67,14 +68,16 @@ struct FindHeads : CompactOp {
   int64_t* counts_out;       // may be null
   TileEnds* ends;            // of each tile; null without counts
   FaultCell* unsorted_cell;  // null: no check
-  const uint32_t* segments;  // the positions where segments begin; null: one segment
+  const uint32_t* segments;  // the positions where segments begin
 
   __device__ __forceinline__ void Load(int64_t first, int left, Rows& rows) const {
     const Bits* const from = keys + first;
     rows.before = threadIdx.x % 32 == 0 && first > 0 && left > 0 ? from[-1] : Bits{0};
     LoadRows(from, left, Bits{0}, rows.keys);
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    if (segments != nullptr && lane < Tuning::kItems) rows.segments = segments[(first - lane) / 32 + lane];
+    if constexpr (kSegments) {
+      const int lane = static_cast<int>(threadIdx.x) % 32;
+      if (lane < Tuning::kItems) rows.segments = segments[(first - lane) / 32 + lane];
+    }
     rows.may_be_unsorted = false;
   }
   /// The key before that of row i. A whole warp calls it.
@@ -85,8 +88,8 @@ struct FindHeads : CompactOp {
   }
   /// Whether a segment begins at row i. A whole warp calls it.
   __device__ __forceinline__ bool Begins(int64_t first, const Rows& rows, int i) const {
-    if (segments == nullptr) return i == 0 && first == 0;
-    return (__shfl_sync(kAllLanes, rows.segments, i) >> (threadIdx.x % 32) & 1) != 0;
+    if constexpr (kSegments) return (__shfl_sync(kAllLanes, rows.segments, i) >> (threadIdx.x % 32) & 1) != 0;
+    return i == 0 && first == 0;
   }
   __device__ __forceinline__ bool Keeps(int64_t first, Rows& rows, int i) const {
     const Bits rank = order.RankOfRaw(rows.keys[i]), previous = order.RankOfRaw(Previous(rows, i));
@@ -413,18 +416,22 @@ cudaError_t Group(const GroupArgs& args, void* d_workspace, int64_t workspace_by
     CORANK_RETURN_IF_CUDA_ERROR(WithKeyOrder(args.key_type, args.order, [&](auto order) {
       using Traits = KeyOrderTraits<decltype(order)>;
       using Bits = typename Traits::Bits;
-      const FindHeads<Bits, Traits::kFloat> find{{},
-                                                 static_cast<const Bits*>(args.keys),
-                                                 order,
-                                                 static_cast<Bits*>(args.keys_out),
-                                                 plan.starts != nullptr ? plan.starts : args.firsts_out,
-                                                 plan.starts != nullptr ? nullptr : args.indices,
-                                                 IndexBytes(args.count - 1),
-                                                 args.counts_out,
-                                                 plan.ends,
-                                                 args.check_sorted ? plan.cells : nullptr,
-                                                 plan.segments};
-      return Compact(find, args.count, plan.work, plan.heads, stream);
+      const auto find_heads = [&](auto by_segments) {
+        const FindHeads<Bits, Traits::kFloat, decltype(by_segments)::value> find{
+            {},
+            static_cast<const Bits*>(args.keys),
+            order,
+            static_cast<Bits*>(args.keys_out),
+            plan.starts != nullptr ? plan.starts : args.firsts_out,
+            plan.starts != nullptr ? nullptr : args.indices,
+            IndexBytes(args.count - 1),
+            args.counts_out,
+            plan.ends,
+            args.check_sorted ? plan.cells : nullptr,
+            plan.segments};
+        return Compact(find, args.count, plan.work, plan.heads, stream);
+      };
+      return plan.segments != nullptr ? find_heads(std::true_type()) : find_heads(std::false_type());
     }));
     if (args.counts_out != nullptr) {
       CountLastKernel<<<static_cast<unsigned>(CeilDiv(tiles + 1, int64_t{kThreads})), kThreads, 0, stream>>>(
