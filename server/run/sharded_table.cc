@@ -35,7 +35,7 @@ int64_t TileRows(const TableShape& shape, const ShardedTable::Options& options, 
 }  // namespace
 
 ShardedTable::ShardedTable(const TableShape& shape, const Options& options, const std::vector<int>& devices, Lane* lane)
-    : shape_(shape), lane_(lane) {
+    : shape_(shape), lane_(lane), are_linked_(options.are_linked) {
   const int64_t whole = shape.WholeRows(1), result_rows = ResultRows(options);
   const auto parts = static_cast<int64_t>(devices.size());
   tile_rows_ = TileRows(shape, options, parts, FirstOf(result_rows, whole, parts, 1));
@@ -69,8 +69,9 @@ int64_t ShardedTable::AllKept() const {
 }
 
 int64_t ShardedTable::host_bytes() const {
-  return TableCuts::HostBytes(shape_, AllKept(), static_cast<int64_t>(parts_.size()),
-                              static_cast<int64_t>(positions_.size()));
+  const auto parts = static_cast<int64_t>(parts_.size()), cuts = static_cast<int64_t>(positions_.size());
+  const int64_t relays = are_linked_ ? 0 : parts * kTileStreams * kRelayBytes;
+  return relays + TableCuts::HostBytes(shape_, AllKept(), parts, cuts);
 }
 
 int64_t ShardedTable::device_bytes(const Engine& engine) const {

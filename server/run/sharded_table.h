@@ -34,6 +34,7 @@ class ShardedTable {
     int64_t limit = -1;  // rows of the result, 1 or more; -1: all
     /// Least bytes of a tile. A part has few tiles at most.
     int64_t tile_bytes = int64_t{32} << 20;
+    bool are_linked = true;  // the devices reach each other's memory
   };
 
   /// Where an array of the result goes: to host memory, or in parts to the memory of all devices. Neither: it is not
@@ -102,6 +103,7 @@ class ShardedTable {
 
   const TableShape& shape_;
   Lane* const lane_;
+  const bool are_linked_;
   int64_t tile_rows_ = 0;           // the most of a tile
   std::deque<Part> parts_;          // those with rows
   std::vector<int64_t> positions_;  // rows of the result before each cut

@@ -160,7 +160,7 @@ TEST_F(ShardedNeedTest, OfASortByColumns) {
         spec.columns[0].result_count = limit < 0 ? kCount : limit;
         spec.values = values.operand();
         spec.limit = limit;
-        ShardedColumnSortOperation sort(spec, kAll, tile_bytes);
+        ShardedColumnSortOperation sort(spec, {kAll}, tile_bytes);
         const std::string work = "limit " + std::to_string(limit) + " tiles of " + std::to_string(tile_bytes);
         ExpectWithin(sort, work);
         constexpr int64_t kAlignment = int64_t{16} << 10;

@@ -145,7 +145,7 @@ class ShardedTables : public SharingDevicesTest {
                                       << test.from_parts << " to_parts=" << test.to_parts << " is_late=" << is_late);
     const Arrays arrays = Place(test);
     ASSERT_TRUE(ShardedColumnSortOperation::Takes(arrays.spec));
-    ShardedColumnSortOperation sort(arrays.spec, Mask(test.devices), test.tile_bytes);
+    ShardedColumnSortOperation sort(arrays.spec, {Mask(test.devices)}, test.tile_bytes);
     CountedLane lane(engines_, is_late);
     corank::Outcome outcome;
     const absl::Status done = sort.Execute(lane, outcome);
@@ -300,7 +300,7 @@ TEST_F(ShardedTables, LeaveNothingInProgressWhateverFails) {
   test.want_indices = true;
   const Arrays arrays = Place(test);
   for (int64_t calls = 0;; ++calls) {
-    ShardedColumnSortOperation sort(arrays.spec, Mask(test.devices), test.tile_bytes);
+    ShardedColumnSortOperation sort(arrays.spec, {Mask(test.devices)}, test.tile_bytes);
     CountedLane lane(engines_);
     lane.calls().left = calls;
     corank::Outcome outcome;

@@ -1,6 +1,7 @@
 // The choice of devices that work together, by fake topologies; and the NUMA nodes of devices, by a fake sysfs.
 #include "server/memory/topology.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/mempolicy.h>
 #include <sys/syscall.h>
@@ -8,10 +9,17 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "kernels/engine/forwarding_engine.h"
 #include "kernels/engine/numa.h"
+#include "server/observe/log.h"
+#include "server/observe/nvml.h"
+#include "server/server_devices.h"
+#include "tests/server/running_server.h"
 
 namespace corank::testing {
 namespace {
@@ -87,6 +95,43 @@ TEST(Topology, TakesNoNodeForKnownThatIsNot) {
   EXPECT_EQ(topology.Choose(0b111, 2), 0b011U);
   topology.numa_nodes = {-1, 1, 1};
   EXPECT_EQ(topology.Choose(0b111, 2), 0b110U);
+}
+
+class GpuInTest final : public ForwardingEngine {
+ public:
+  GpuInTest(int ordinal, const std::string& uuid, int numa_node)
+      : ForwardingEngine(CpuEngine().engine), info_(ForwardingEngine::info()) {
+    info_.ordinal = ordinal;
+    info_.device_uuid = uuid;
+    info_.numa_node = numa_node;
+  }
+  const EngineInfo& info() const override { return info_; }
+
+ private:
+  EngineInfo info_;
+};
+
+TEST(ServerDevices, ReadAndLogHowGpusAreConnected) {
+  std::vector<ChosenEngine> engines;
+  for (const char* const uuid : {"GPU-1", "GPU-near", "GPU-far"}) {
+    ChosenEngine& engine = engines.emplace_back();
+    engine.ordinal = static_cast<int>(engines.size()) - 1;
+    engine.engine = std::make_unique<GpuInTest>(engine.ordinal, uuid, engine.ordinal / 2);
+  }
+  std::string lines;
+  const Logger logger(LogLevel::kInfo, [&lines](absl::string_view line) { lines += std::string(line); });
+  ServerDevices devices(std::move(engines), &logger, {[](int) {}, [] {}});
+  EXPECT_EQ(devices.set().topology().Choose(0b111, 2), 0b011U) << "on one node";
+  const auto nvml = Nvml::Load(FAKE_NVML);
+  ASSERT_TRUE(nvml.ok()) << nvml.status();
+  devices.ReadLinks(nvml->get());
+  EXPECT_EQ(devices.set().topology().Choose(0b111, 2), 0b101U) << "6 links instead of 4";
+  for (const char* const part : {"device_links", R"("reaches":"1,2")", R"("nvlinks":"4,6")", R"("numa_node":1)"}) {
+    EXPECT_THAT(lines, ::testing::HasSubstr(part));
+  }
+  lines.clear();
+  devices.ReadLinks(nullptr);
+  EXPECT_THAT(lines, ::testing::HasSubstr(R"("nvlinks":"")"));
 }
 
 class NumaTest : public ::testing::Test {

@@ -75,7 +75,7 @@ Sharing ColumnSortOperation::sharing() const {
 }
 
 std::unique_ptr<Operation> ColumnSortOperation::Sharded(const DeviceGroup& by) const {
-  return std::make_unique<ShardedColumnSortOperation>(spec_, by.devices);
+  return std::make_unique<ShardedColumnSortOperation>(spec_, by);
 }
 
 absl::Status ColumnSortOperation::CheckShards(int) const {

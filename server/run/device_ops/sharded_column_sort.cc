@@ -50,12 +50,12 @@ int64_t ShardedColumnSortOperation::Arrays(const Spec& sort) {
   return arrays;
 }
 
-ShardedColumnSortOperation::ShardedColumnSortOperation(Spec sort, uint64_t devices, int64_t tile_bytes)
+ShardedColumnSortOperation::ShardedColumnSortOperation(Spec sort, const DeviceGroup& by, int64_t tile_bytes)
     : spec_(std::move(sort)),
       whole_(spec_),
       shape_(spec_),
-      devices_(SharingDevices(devices)),
-      options_{spec_.rows(), spec_.limit, tile_bytes} {}
+      devices_(SharingDevices(by.devices)),
+      options_{spec_.rows(), spec_.limit, tile_bytes, by.are_linked} {}
 
 int64_t ShardedColumnSortOperation::device_bytes(const Engine& engine) const {
   return has_rows() ? ShardedTable(shape_, options_, devices_, /*lane=*/nullptr).device_bytes(engine) : 0;

@@ -25,7 +25,7 @@ class ShardedColumnSortOperation final : public Operation {
   static constexpr int64_t kCost = 2;
 
   /// `tile_bytes`: ShardedTable::Options::tile_bytes.
-  ShardedColumnSortOperation(ColumnSortOperation::Spec sort, uint64_t devices,
+  ShardedColumnSortOperation(ColumnSortOperation::Spec sort, const DeviceGroup& by,
                              int64_t tile_bytes = ShardedTable::Options().tile_bytes);
 
   Operator op() const override { return Operator::kSort; }
