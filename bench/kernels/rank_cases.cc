@@ -16,14 +16,15 @@ namespace corank::bench {
 namespace {
 
 constexpr int kLog2Mean = 4;  // keys of a group on average
+constexpr int64_t kSegment = 1000;
 
 /// Sorted keys on the GPU, and room for the ranks.
 struct RankData {
-  Memory keys, ours, reference, workspace;
+  Memory keys, ours, reference, workspace, offsets;
   size_t workspace_bytes = 0;
 };
 
-absl::StatusOr<Contest> PrepareRanks(const Row& identity, RankMethod method, Gpu* gpu) {
+absl::StatusOr<Contest> PrepareRanks(const Row& identity, RankMethod method, bool by_segments, Gpu* gpu) {
   const auto data = std::make_shared<RankData>();
   const int64_t count = identity.n;
   SortReference<uint32_t> sort;
@@ -36,6 +37,12 @@ absl::StatusOr<Contest> PrepareRanks(const Row& identity, RankMethod method, Gpu
                            {&data->ours, 4 * count},
                            {&data->reference, 4 * count},
                            {&data->workspace, static_cast<int64_t>(data->workspace_bytes)}}));
+  std::vector<int64_t> offsets;
+  if (by_segments) {
+    for (int64_t at = 0; at < count; at += kSegment) offsets.push_back(at);
+    offsets.push_back(count);
+    status.Update(CreateAll({{&data->offsets, 8 * static_cast<int64_t>(offsets.size())}}));
+  }
   if (!status.ok()) return status;
   status = gpu->Run([&](cudaStream_t stream) {
     InputSpec spec;
@@ -46,6 +53,11 @@ absl::StatusOr<Contest> PrepareRanks(const Row& identity, RankMethod method, Gpu
     sort.keys_in = data->ours.as<uint32_t>();
     sort.keys_out = data->keys.as<uint32_t>();
     size_t size = data->workspace_bytes;
+    if (by_segments) {
+      const cudaError_t copied =
+          cudaMemcpyAsync(data->offsets.get(), offsets.data(), 8 * offsets.size(), cudaMemcpyHostToDevice, stream);
+      if (copied != cudaSuccess) return copied;
+    }
     return CubRadixSortKeys<uint32_t>(sort, data->workspace.get(), &size, stream);
   });
   if (!status.ok()) return status;
@@ -56,16 +68,25 @@ absl::StatusOr<Contest> PrepareRanks(const Row& identity, RankMethod method, Gpu
   args.keys = data->keys.get();
   args.rank_method = method;
   args.ranks_out = data->ours.get();
+  if (by_segments) {
+    args.segment_offsets = data->offsets.as<int64_t>();
+    args.segment_count = static_cast<int64_t>(offsets.size()) - 1;
+  }
 
   Contest contest;
   contest.contestants.push_back({"corank", [=] { return gpu->Time(args); }});
-  contest.contestants.push_back({identity.reference_name, [=] {
-                                   return gpu->Time([&](cudaStream_t stream) {
-                                     return ThrustRanks(method, data->keys.as<uint32_t>(), count,
-                                                        data->reference.as<uint32_t>(), data->workspace.get(),
-                                                        data->workspace_bytes, stream);
-                                   });
-                                 }});
+  contest.contestants.push_back(
+      {identity.reference_name, [=] {
+         return gpu->Time([&](cudaStream_t stream) {
+           if (by_segments) {
+             return ThrustSegmentRanks(data->keys.as<uint32_t>(), count, static_cast<uint32_t>(kSegment),
+                                       data->reference.as<uint32_t>(), data->workspace.get(), data->workspace_bytes,
+                                       stream);
+           }
+           return ThrustRanks(method, data->keys.as<uint32_t>(), count, data->reference.as<uint32_t>(),
+                              data->workspace.get(), data->workspace_bytes, stream);
+         });
+       }});
   contest.check = [=] { return gpu->CompareBits(data->ours.get(), data->reference.get(), 4 * count); };
   contest.rows = [=](const std::vector<Summary>& seconds) {
     Row row = identity;
@@ -89,8 +110,17 @@ void AddRankCases(const KernelBenchOptions& options, Gpu* gpu, std::vector<Case>
     identity.unit = "Gkeys/s";
     identity.reference_name = method == RankMethod::kOrdinal ? "thrust::sequence" : "thrust::inclusive_scan";
     cases->push_back(CaseOf(absl::StrCat("rank/", name), options, identity,
-                            [=, method = method] { return PrepareRanks(identity, method, gpu); }));
+                            [=, method = method] { return PrepareRanks(identity, method, false, gpu); }));
   }
+  Row identity;
+  identity.row = "rank dense by segments";
+  identity.type = "u32";
+  identity.n = options.Count(28);
+  identity.distribution = absl::StrCat("segments of ", kSegment, ", mean ", 1 << kLog2Mean);
+  identity.unit = "Gkeys/s";
+  identity.reference_name = "thrust::inclusive_scan_by_key";
+  cases->push_back(CaseOf("rank/segments", options, identity,
+                          [=] { return PrepareRanks(identity, RankMethod::kDense, true, gpu); }));
 }
 
 }  // namespace corank::bench

@@ -112,6 +112,10 @@ cudaError_t CubPartition(const SelectReference& args, void* d_workspace, size_t*
 cudaError_t ThrustRanks(RankMethod method, const uint32_t* d_keys, int64_t count, uint32_t* d_ranks, void* d_workspace,
                         size_t workspace_bytes, cudaStream_t stream);
 
+/// The same by a scan for each segment of `segment` keys. Only kDense.
+cudaError_t ThrustSegmentRanks(const uint32_t* d_keys, int64_t count, uint32_t segment, uint32_t* d_ranks,
+                               void* d_workspace, size_t workspace_bytes, cudaStream_t stream);
+
 /// Inserts elements at ascending positions: thrust::merge_by_key merges the positions with the indices of all elements.
 cudaError_t ThrustInsert(const uint32_t* d_elements, int64_t count, const uint32_t* d_positions,
                          const uint32_t* d_inserted, int64_t inserted, uint32_t* d_out, void* d_workspace,

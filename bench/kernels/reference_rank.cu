@@ -21,6 +21,19 @@ struct Head {
   }
 };
 
+struct SegmentHead {
+  const uint32_t* keys;
+  uint32_t segment;
+  __host__ __device__ uint32_t operator()(uint32_t i) const {
+    return i % segment == 0 || keys[i] != keys[i - 1] ? 1 : 0;
+  }
+};
+
+struct SegmentOf {
+  uint32_t segment;
+  __host__ __device__ uint32_t operator()(uint32_t i) const { return i / segment; }
+};
+
 }  // namespace
 
 cudaError_t ThrustRanks(RankMethod method, const uint32_t* d_keys, int64_t count, uint32_t* d_ranks, void* d_workspace,
@@ -43,6 +56,23 @@ cudaError_t ThrustRanks(RankMethod method, const uint32_t* d_keys, int64_t count
       default:
         return cudaErrorInvalidValue;
     }
+  } catch (const std::bad_alloc&) {
+    return cudaErrorMemoryAllocation;
+  } catch (const thrust::system_error&) {
+    return cudaErrorUnknown;
+  }
+  return cudaGetLastError();
+}
+
+cudaError_t ThrustSegmentRanks(const uint32_t* d_keys, int64_t count, uint32_t segment, uint32_t* d_ranks,
+                               void* d_workspace, size_t workspace_bytes, cudaStream_t stream) {
+  Lender lender(d_workspace, workspace_bytes);
+  const auto positions = thrust::counting_iterator<uint32_t>(0);
+  const auto segments = thrust::make_transform_iterator(positions, SegmentOf{segment});
+  const auto heads = thrust::make_transform_iterator(positions, SegmentHead{d_keys, segment});
+  try {
+    thrust::inclusive_scan_by_key(thrust::cuda::par_nosync(lender).on(stream), segments, segments + count, heads,
+                                  d_ranks);
   } catch (const std::bad_alloc&) {
     return cudaErrorMemoryAllocation;
   } catch (const thrust::system_error&) {
