@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
+import weakref
 from typing import Any
 
 import corank
@@ -27,6 +28,7 @@ from cluster_rows import (
 from corank import _partitioning, _ray_run
 from corank._ray_run import RESOURCE, Run
 from corank._ray_servers import servers_of
+from corank._ray_tasks import StageTime, Watch
 from corank.testing import LocalServer
 from ray.cluster_utils import Cluster
 
@@ -170,6 +172,47 @@ def test_a_deadline_ends_the_wait_for_a_result(cluster: Cluster) -> None:
     run.cancel()
     with pytest.raises((ray.exceptions.TaskCancelledError, ray.exceptions.RayTaskError)):
         ray.get(ended)
+
+
+def test_a_task_starts_when_those_before_it_leave_room(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing() -> tuple[None, StageTime]:
+        return None, Watch("map").done(0, 0)
+
+    monkeypatch.setattr(_ray_run, "_FLIGHT", 0.5)
+    run = Run(servers_of("local", "", 60))
+    room = 2 * STORE_BYTES * 0.5
+    ends = [run.start(nothing, [], 1, nbytes=nbytes)[-1] for nbytes in (room / 2, room / 2)]
+    assert run.times == []
+    ends.append(run.start(nothing, [], 1, nbytes=room * 2)[-1])
+    assert len(ray.wait(ends, num_returns=2, timeout=0, fetch_local=False)[0]) >= 2
+    assert len(run.times) == 2
+    run.wait(ends)
+    assert len(run.times) == 3
+
+
+def test_a_piece_is_free_when_its_merge_has_started(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ref:
+        pass
+
+    pieces: list[Any] = []
+    merged = 0
+
+    def start(run: Run, task: str, arguments: list[Any], results: int, **options: Any) -> list[Ref]:
+        nonlocal merged
+        assert [ref() for ref in pieces[:merged]] == [None] * merged
+        made = [Ref() for _ in range(results + 1)]
+        if task == "map":
+            pieces.append(weakref.ref(made[0]))
+        else:
+            merged = 2
+        return made
+
+    monkeypatch.setattr(Run, "start", start)
+    plan = _partitioning.Plan((range(2),), (range(1), range(1, 2)))
+    runs = Run(servers_of("local", "", 60)).rounds(
+        ["a", "b"], plan, [1, 1], lambda ref, number: ("map", []), lambda group, held, blocks: ("merge", held)
+    )
+    assert (merged, len(pieces), [len(each) for each in runs]) == (2, 2, [1, 1])
 
 
 def test_a_failed_task_is_not_cancelled(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,6 +114,18 @@ def test_rounds_that_gather_rows_have_as_many_blocks_as_a_merge_takes(gathers: b
     assert (plan.gathers, len(plan.rounds), len(plan.groups)) == (gathers, rounds, 4)
 
 
+@pytest.mark.parametrize(
+    ("blocks", "fitting", "rounds"),
+    [(32, 1, 1), (33, 32, 2), (64, 8, 8), (64, 0, 32), (1000, 8, 32), (1025, 8, 33)],
+)
+def test_several_rounds_are_so_small_that_their_rows_fit_if_one_more_merge_takes_all_runs(
+    blocks: int, fitting: int, rounds: int
+) -> None:
+    plan = partitioning.plan_of(blocks, 32, 4, 100, 1000, round_bytes=100 * fitting + 99)
+    assert len(plan.rounds) == rounds
+    assert len(partitioning.plan_of(blocks, 32, 4, 100, 1000, True, 100 * fitting).rounds) == -(-blocks // MOST_RUNS)
+
+
 @pytest.mark.parametrize("runs", [1, 2, 32, 33, 1024, 1025, 40_000])
 def test_levels_merge_consecutive_runs_until_one_is_left(runs: int) -> None:
     held = [[at] for at in range(runs)]

@@ -6,6 +6,7 @@ in several partitions, and partitions stay alike in size whatever the keys are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -54,16 +55,21 @@ def plan_of(
     block_bytes: float,
     merge_bytes: float = MERGE_BYTES,
     gathers: bool = False,
+    round_bytes: float = math.inf,
 ) -> Plan:
     """Plans the tasks for `blocks` blocks; a task of a round merges at most `merge_bytes`.
 
-    One block may be more than that, cut into as many pieces as there are partitions. Where tasks gather rows from the
-    blocks, each row moves once, and a round has more blocks, because what its tasks merge is there only while they run.
+    One block may be more than that, cut into as many pieces as there are partitions. If one round cannot take all
+    blocks, rounds have about `round_bytes`, so that Ray need not spill their pieces, or as many more as it takes to
+    leave MOST_RUNS runs. Where tasks gather rows from the blocks, each row moves once, and a round has more blocks,
+    because what its tasks merge is there only while they run.
     """
     most = MOST_RUNS if gathers else int(min(MOST_RUNS, max(1, merge_bytes * partitions // max(block_bytes, 1))))
+    if blocks > most and not gathers:
+        most = int(min(most, max(round_bytes // max(block_bytes, 1), -(-blocks // MOST_RUNS), 1)))
     rounds = _pieces(blocks, -(-blocks // most))
-    round_bytes = max(map(len, rounds)) * block_bytes
-    groups = min(partitions, max(cores, int(-(-round_bytes // merge_bytes))))
+    merged = max(map(len, rounds)) * block_bytes
+    groups = min(partitions, max(cores, int(-(-merged // merge_bytes))))
     return Plan(rounds, _pieces(partitions, groups), gathers)
 
 

@@ -313,13 +313,14 @@ def _sorted(run: Run, refs: list[Any], order: Order, options: _Options, is_sorte
     limits = run.result(tasks.boundaries, [samples, keys, partitions, run.servers])
     nbytes = sum(each.nbytes for each in samples)
     plan = run.plan(len(refs), partitions, nbytes, run.reaches(nbytes))
-    runs = _runs(run, refs, schema, keys, limits, plan, is_sorted, True)
-    return ray.data.from_arrow_refs([each for (each,) in run.reduced(runs, _merging(run, keys))])
+    runs = _runs(run, refs, samples, schema, keys, limits, plan, is_sorted, True)
+    return ray.data.from_arrow_refs([each for (each,) in run.reduced(runs, nbytes, _merging(run, keys))])
 
 
 def _runs(
     run: Run,
     refs: Sequence[Any],
+    samples: Sequence[tasks.Sample],
     schema: Any,
     keys: Keys,
     limits: Any,
@@ -331,6 +332,7 @@ def _runs(
     return run.rounds(
         refs,
         plan,
+        [each.nbytes for each in samples],
         lambda ref, number: (
             tasks.cut_block,
             [ref, number, schema, limits, plan.groups, keys, is_sorted, is_split, not plan.gathers, run.servers],
@@ -371,10 +373,13 @@ def _grouped(
     runs = run.rounds(
         refs,
         plan,
+        [each.nbytes for each in samples],
         lambda ref, number: (groups.group_block, [ref, schema, limits, plan.groups, aggregates, run.servers]),
         lambda group, pieces, _: (groups.combine_group, [group, limits, aggregates, run.servers, is_last, *pieces]),
     )
-    blocks = run.reduced(runs, lambda runs, is_last: (groups.combine_runs, [aggregates, run.servers, is_last, *runs]))
+    blocks = run.reduced(
+        runs, nbytes, lambda runs, is_last: (groups.combine_runs, [aggregates, run.servers, is_last, *runs])
+    )
     return ray.data.from_arrow_refs([each for (each,) in blocks])
 
 
@@ -409,13 +414,16 @@ def _joined(
     runs = []
     for side, of_keys in enumerate((spec.left, spec.right)):
         plan = run.plan(len(refs[side]), partitions, nbytes[side], run.reaches(sum(nbytes)))
-        runs.append(_runs(run, refs[side], schemas[side], of_keys, limits, plan, False, side == by_owner[0]))
-        runs[side] = run.reduced(runs[side], _merging(run, of_keys), leaves_last=True)
+        runs.append(
+            _runs(run, refs[side], samples[side], schemas[side], of_keys, limits, plan, False, side == by_owner[0])
+        )
+        runs[side] = run.reduced(runs[side], nbytes[side], _merging(run, of_keys), leaves_last=True)
     started = [
         run.start(
             joins.join_partition,
             [at, partitions, limits, spec, run.servers, len(of_left), *of_left, *of_right],
             1,
+            nbytes=2 * sum(nbytes) / partitions,
         )
         for at, (of_left, of_right) in enumerate(zip(*runs))
     ]
