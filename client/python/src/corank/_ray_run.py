@@ -138,8 +138,10 @@ class Run:
         if not refs:
             return []
         wanted = -(-SAMPLES * partitions // len(refs))
+        share = self._flight_bytes / (2 * self._cores)  # nobody knows the size of a block yet
         started = [
-            self.start(tasks.sample, [ref, number, wanted, order], 1, calls=False) for number, ref in enumerate(refs)
+            self.start(tasks.sample, [ref, number, wanted, order], 1, calls=False, nbytes=share)
+            for number, ref in enumerate(refs)
         ]
         self.wait([ended for _, ended in started])
         return list(self.get([found for found, _ in started]))
