@@ -20,7 +20,7 @@ constexpr int kArrays = 2;
 // What one device has of each array and of the result.
 struct MergePart {
   int64_t first = 0, count = 0;  // of the result
-  std::unique_ptr<EngineStream> stream, puller;
+  std::unique_ptr<EngineStream> stream, copier;
   Memory keys[kArrays], values[kArrays], keys_out, values_out;
 };
 
@@ -42,7 +42,7 @@ class Merger {
       status = parts_.size() == 1 ? MergeWhole() : MergeParts();
       for (MergePart& part : parts_) {
         status.Update(part.stream->Finish().status());
-        status.Update(part.puller->Finish().status());
+        status.Update(part.copier->Finish().status());
       }
       seconds = absl::ToDoubleSeconds(absl::Now() - start);
     }
@@ -67,7 +67,7 @@ class Merger {
       part.first = FirstOf(i, data_->count);
       part.count = CountOf(i, data_->count);
       absl::Status status;
-      for (std::unique_ptr<EngineStream>* const made : {&part.stream, &part.puller}) {
+      for (std::unique_ptr<EngineStream>* const made : {&part.stream, &part.copier}) {
         auto stream = engine.CreateStream();
         if (!stream.ok()) return stream.status();
         *made = *std::move(stream);
@@ -90,7 +90,7 @@ class Merger {
       // The second run of a request finds the streams' memory ready, as in a server.
       const auto runs = static_cast<int>(kArrays * devices());
       const int64_t bytes = ShardedMerge::WorkspaceBytes(options_, part.count, runs, engine);
-      for (EngineStream* const stream : {part.stream.get(), part.puller.get()}) {
+      for (EngineStream* const stream : {part.stream.get(), part.copier.get()}) {
         status.Update(stream->Begin());
         status.Update(stream->AllocateDevice(bytes).status());
         status.Update(stream->Finish().status());
@@ -109,11 +109,11 @@ class Merger {
     std::vector<ShardResult> results;
     for (MergePart& part : parts_) {
       status.Update(part.stream->Begin());
-      status.Update(part.puller->Begin());
+      status.Update(part.copier->Begin());
       status.Update(part.stream->EndCopyIn());
       ShardResult& result = results.emplace_back();
       result.stream = part.stream.get();
-      result.puller = part.puller.get();
+      result.copier = part.copier.get();
       result.count = part.count;
       result.keys = part.keys_out->data();
       result.values = PlaceOf(part.values_out);
@@ -148,7 +148,7 @@ class Merger {
     args.value_bytes = options_.value_bytes;
     args.check_sorted = options_.check_sorted;
     absl::Status status = part.stream->Begin();
-    status.Update(part.puller->Begin());
+    status.Update(part.copier->Begin());
     status.Update(part.stream->EndCopyIn());
     if (status.ok()) status = part.stream->Merge(args, &report_);
     status.Update(part.stream->EndKernels());

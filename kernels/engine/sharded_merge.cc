@@ -6,6 +6,7 @@
 #include "kernels/common/co_ranks.h"
 #include "kernels/common/key_order.h"
 #include "kernels/engine/alignment.h"
+#include "kernels/engine/each_shard.h"
 #include "kernels/engine/key_cuts.h"
 
 namespace corank {
@@ -226,39 +227,73 @@ void ShardedMerge::CheckOrderAt(const int64_t* cut) {
   });
 }
 
-absl::StatusOr<const char*> ShardedMerge::CopyIn(EngineStream& stream, char** end, const char* from,
-                                                 int64_t bytes) const {
-  char* const place = *end;
-  *end += AlignUp(bytes);
-  absl::Status copied = options_.is_on_host ? stream.CopyToDevice(place, from, bytes) : stream.Copy(place, from, bytes);
-  if (!copied.ok()) return copied;
-  return place;
-}
-
-absl::Status ShardedMerge::TakePieces(size_t shard, Tile& tile, Rows buffer) {
-  EngineStream& puller = *shards_[shard].puller;
+// The rows that tile `number` of a shard merges, by run: where they lie, or where CopyPieces copies them.
+std::vector<MergeInput> ShardedMerge::PiecesOf(size_t shard, size_t number) {
+  const Tile& tile = tiles_[shard][number];
   const int64_t* const begin = CutAt(tile.cut);
   const int64_t* const end = CutAt(tile.cut + 1);
-  for (size_t from = 0; from < runs_.size(); ++from) {
-    const int64_t count = end[from] - begin[from];
-    if (count == 0 && !options_.is_on_host) continue;
-    const Run& run = runs_[from];
-    MergeInput piece{nullptr, nullptr, count};
-    const auto take = [&](const char* rows, int64_t element_bytes, char** copied) -> absl::StatusOr<const char*> {
-      const char* const first = rows + begin[from] * element_bytes;
-      if (count == 0 || (!options_.is_on_host && run.shard == shard)) return first;
-      return CopyIn(puller, copied, first, count * element_bytes);
+  Rows free = buffers_[shard][number % kBuffers];
+  std::vector<MergeInput> pieces;
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    const Run& run = runs_[i];
+    const int64_t count = end[i] - begin[i];
+    const bool is_here = !options_.is_on_host && run.shard == shard;
+    const auto place = [&](const char* rows, char*& buffer, int64_t element_bytes) -> const char* {
+      if (is_here) return rows + begin[i] * element_bytes;
+      const char* const copied = buffer;
+      buffer += AlignUp(count * element_bytes);
+      return copied;
     };
-    const absl::StatusOr<const char*> keys = take(run.keys, key_bytes_, &buffer.keys);
-    if (!keys.ok()) return keys.status();
-    piece.keys = *keys;
-    if (options_.value_bytes > 0) {
-      const absl::StatusOr<const char*> values = take(run.values, options_.value_bytes, &buffer.values);
-      if (!values.ok()) return values.status();
-      piece.values = *values;
-    }
-    tile.pieces.push_back(piece);
+    MergeInput& piece = pieces.emplace_back();
+    piece.count = count;
+    piece.keys = place(run.keys, free.keys, key_bytes_);
+    if (options_.value_bytes > 0) piece.values = place(run.values, free.values, options_.value_bytes);
   }
+  return pieces;
+}
+
+// `d_to`: of PiecesOf.
+absl::Status ShardedMerge::CopyRows(EngineStream& stream, const void* d_to, const char* from, int64_t bytes) const {
+  void* const d_buffer = const_cast<void*>(d_to);
+  if (bytes == 0) return absl::OkStatus();
+  return options_.is_on_host ? stream.CopyToDevice(d_buffer, from, bytes) : stream.Copy(d_buffer, from, bytes);
+}
+
+// Copies what tile `number` of another shard, or of this one if the runs lie in host memory, needs of the runs here.
+absl::Status ShardedMerge::CopyPiecesTo(size_t shard, size_t to, size_t number) {
+  if (number >= tiles_[to].size()) return absl::OkStatus();
+  EngineStream& copier = *shards_[shard].copier;
+  absl::Status status;
+  if (number >= kBuffers) status = copier.After(tiles_[to][number - kBuffers].is_merged);
+  const std::vector<MergeInput> pieces = PiecesOf(to, number);
+  const int64_t* const begin = CutAt(tiles_[to][number].cut);
+  for (size_t i = 0; i < runs_.size() && status.ok(); ++i) {
+    const Run& run = runs_[i];
+    if (!options_.is_on_host && run.shard != shard) continue;
+    const auto copy = [&](const void* d_to, const char* rows, int64_t element_bytes) {
+      if (element_bytes == 0) return absl::OkStatus();
+      return CopyRows(copier, d_to, rows + begin[i] * element_bytes, pieces[i].count * element_bytes);
+    };
+    status = copy(pieces[i].keys, run.keys, key_bytes_);
+    if (status.ok()) status = copy(pieces[i].values, run.values, options_.value_bytes);
+  }
+  return status;
+}
+
+absl::Status ShardedMerge::CopyPieces(size_t shard, size_t number) {
+  absl::Status status;
+  if (options_.is_on_host) {
+    CutTileOnHost(shard, number);
+    status = CopyPiecesTo(shard, shard, number);
+  }
+  // The next shard first, so that at any time each device gets rows from one other.
+  for (size_t step = 1; step < size() && !options_.is_on_host && status.ok(); ++step) {
+    status = CopyPiecesTo(shard, (shard + step) % size(), number);
+  }
+  if (!status.ok()) return status;
+  const absl::StatusOr<const void*> are_copied = shards_[shard].copier->MarkPoint();
+  if (!are_copied.ok()) return are_copied.status();
+  are_copied_[number][shard] = *are_copied;
   return absl::OkStatus();
 }
 
@@ -276,25 +311,32 @@ absl::Status ShardedMerge::Send(const ShardResult& to, const Tile& tile) const {
   return status;
 }
 
-absl::Status ShardedMerge::MergeTile(size_t shard, size_t number) {
-  const ShardResult& to = shards_[shard];
+void ShardedMerge::CutTileOnHost(size_t shard, size_t number) {
   std::vector<Tile>& tiles = tiles_[shard];
-  Tile& tile = tiles[number];
-  if (options_.is_on_host && number + 1 < tiles.size()) {
-    // The cut after the last tile of the part is known.
+  if (number >= tiles.size()) return;
+  const Tile& tile = tiles[number];
+  // The cut after the last tile of the part is known.
+  if (number + 1 < tiles.size()) {
     CutOnHost(CutAt(tile.cut), tile.count, CutAt(tiles.back().cut + 1), CutAt(tile.cut + 1));
   }
-  if (options_.check_sorted && options_.is_on_host) CheckOrderAt(CutAt(tile.cut));
-  if (number >= kBuffers) {
-    const absl::Status waits = to.puller->After(tiles[number - kBuffers].is_merged);
-    if (!waits.ok()) return waits;
+  if (options_.check_sorted) CheckOrderAt(CutAt(tile.cut));
+}
+
+absl::Status ShardedMerge::MergeTile(size_t shard, size_t number) {
+  if (number >= tiles_[shard].size()) return absl::OkStatus();
+  const ShardResult& to = shards_[shard];
+  Tile& tile = tiles_[shard][number];
+  for (size_t from = 0; from < size(); ++from) {
+    if (options_.is_on_host && from != shard) continue;
+    if (absl::Status waits = to.stream->After(are_copied_[number][from]); !waits.ok()) return waits;
   }
-  if (absl::Status taken = TakePieces(shard, tile, buffers_[shard][number % kBuffers]); !taken.ok()) return taken;
-  const absl::StatusOr<const void*> is_pulled = to.puller->MarkPoint();
-  if (!is_pulled.ok()) return is_pulled.status();
-  if (absl::Status waits = to.stream->After(*is_pulled); !waits.ok()) return waits;
   if (options_.is_on_host && number == 0) {
     if (absl::Status marked = to.stream->EndCopyIn(); !marked.ok()) return marked;
+  }
+  tile.pieces = PiecesOf(shard, number);
+  if (!options_.is_on_host) {
+    const auto is_empty = [](const MergeInput& piece) { return piece.count == 0; };
+    tile.pieces.erase(std::remove_if(tile.pieces.begin(), tile.pieces.end(), is_empty), tile.pieces.end());
   }
   MergeArgs args = MergeOf(options_, tile.pieces);
   args.keys_out = static_cast<char*>(to.keys) + tile.first * key_bytes_;
@@ -306,42 +348,44 @@ absl::Status ShardedMerge::MergeTile(size_t shard, size_t number) {
   return Send(to, tile);
 }
 
-absl::Status ShardedMerge::AllocateBuffers() {
+absl::Status ShardedMerge::PrepareCopies(size_t shard) {
+  EngineStream& copier = *shards_[shard].copier;
   const auto runs = static_cast<int64_t>(runs_.size());
-  for (size_t i = 0; i < size(); ++i) {
-    if (tiles_[i].empty()) continue;
-    const int64_t rows = tiles_[i].front().count;
-    for (int64_t j = 0; j < kBuffers; ++j) {
-      Rows& buffer = buffers_[i].emplace_back();
-      EngineStream& puller = *shards_[i].puller;
-      absl::Status status = Allocate(puller, BufferBytes(rows, runs, key_bytes_), &buffer.keys);
-      if (status.ok()) status = Allocate(puller, BufferBytes(rows, runs, options_.value_bytes), &buffer.values);
-      if (!status.ok()) return status;
-    }
-    for (const void* const point : are_ready_) {
-      if (absl::Status waits = shards_[i].puller->After(point); !waits.ok()) return waits;
-    }
+  const int64_t rows = tiles_[shard].empty() ? 0 : tiles_[shard].front().count;
+  for (int64_t i = 0; i < kBuffers && rows > 0; ++i) {
+    Rows& buffer = buffers_[shard].emplace_back();
+    absl::Status status = Allocate(copier, BufferBytes(rows, runs, key_bytes_), &buffer.keys);
+    if (status.ok()) status = Allocate(copier, BufferBytes(rows, runs, options_.value_bytes), &buffer.values);
+    if (!status.ok()) return status;
+  }
+  for (const void* const point : are_ready_) {
+    if (absl::Status waits = copier.After(point); !waits.ok()) return waits;
   }
   return absl::OkStatus();
 }
 
 absl::Status ShardedMerge::Merge() {
-  if (absl::Status allocated = AllocateBuffers(); !allocated.ok()) return allocated;
   size_t most_tiles = 0;
   for (const std::vector<Tile>& tiles : tiles_) most_tiles = std::max(most_tiles, tiles.size());
-  // Tile by tile, so that no device waits until all of another's work is enqueued.
-  for (size_t tile = 0; tile < most_tiles; ++tile) {
-    for (size_t i = 0; i < size(); ++i) {
-      if (tile >= tiles_[i].size()) continue;
-      if (absl::Status enqueued = MergeTile(i, tile); !enqueued.ok()) return enqueued;
+  are_copied_.assign(most_tiles, std::vector<const void*>(size()));
+  Meeting meeting(size());
+  // Buffers of all shards must be there before pieces go to them, and pieces enqueued before a merge waits for them.
+  const auto meet = [&](const absl::Status& status) {
+    return options_.is_on_host ? status.ok() : meeting.Await(status.ok());
+  };
+  return OnEachShard(size(), [&](size_t i) {
+    absl::Status status = PrepareCopies(i);
+    bool all_ok = meet(status);
+    for (size_t tile = 0; tile < most_tiles && all_ok; ++tile) {
+      if (status.ok()) status = CopyPieces(i, tile);
+      all_ok = meet(status);
+      if (all_ok) status = MergeTile(i, tile);
     }
-  }
-  absl::Status status;
-  for (const ShardResult& shard : shards_) {
-    if (options_.is_on_host) status.Update(shard.puller->EndCopyIn());
-    status.Update(shard.stream->EndKernels());
-  }
-  return status;
+    if (!all_ok || !status.ok()) return status;
+    if (options_.is_on_host) status = shards_[i].copier->EndCopyIn();
+    if (status.ok()) status = shards_[i].stream->EndKernels();
+    return status;
+  });
 }
 
 bool ShardedMerge::in_order() const {

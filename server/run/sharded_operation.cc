@@ -88,7 +88,7 @@ absl::Status ShardedOperation::Begin(Lane& lane, const std::vector<RowResult>& r
     const int64_t first = FirstOf(i, result_count());
     ShardResult result;
     result.stream = streams[0];
-    result.puller = streams[1];
+    result.copier = streams[1];
     result.sender = streams[2];
     result.count = FirstOf(i + 1, result_count()) - first;
     for (size_t j = 0; j < rows.size(); ++j) {

@@ -51,7 +51,7 @@ class ShardedFromHost : public OnEngineUnderTest<::testing::TestWithParam<KeyTyp
     int64_t first = 0;
     for (const int64_t count : counts) {
       ShardResult result;
-      for (EngineStream** const made : {&result.stream, &result.puller, &result.sender}) {
+      for (EngineStream** const made : {&result.stream, &result.copier, &result.sender}) {
         streams.push_back(*engine().CreateStream());
         *made = streams.back().get();
         EXPECT_TRUE((*made)->Begin().ok());
@@ -221,7 +221,7 @@ class ShardedArrays : public OnEnginesUnderTest {
     std::vector<ShardResult> results;
     for (size_t shard = 0; shard < devices; ++shard) {
       ShardResult& result = results.emplace_back();
-      for (EngineStream** const made : {&result.stream, &result.puller}) {
+      for (EngineStream** const made : {&result.stream, &result.copier}) {
         streams.push_back(*engine(shard).CreateStream());
         *made = streams.back().get();
         EXPECT_TRUE((*made)->Begin().ok());

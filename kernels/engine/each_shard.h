@@ -1,0 +1,65 @@
+// The host's part of work on several devices: a thread for each.
+#ifndef CORANK_KERNELS_ENGINE_EACH_SHARD_H_
+#define CORANK_KERNELS_ENGINE_EACH_SHARD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+
+namespace corank {
+
+/// Calls work(0) to work(count - 1), each on a thread of its own except the first, and waits for all. Returns the first
+/// error. A call to the driver takes microseconds, so one thread for all devices would keep them waiting.
+template <typename Work>
+absl::Status OnEachShard(size_t count, const Work& work) {
+  std::vector<absl::Status> statuses(count);
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < count; ++i) {
+    threads.emplace_back([&work, &statuses, i] { statuses[i] = work(i); });
+  }
+  if (count > 0) statuses[0] = work(0);
+  for (std::thread& thread : threads) thread.join();
+  absl::Status first;
+  for (const absl::Status& status : statuses) first.Update(status);
+  return first;
+}
+
+/// Lets that many threads wait for each other, again and again.
+class Meeting {
+ public:
+  explicit Meeting(size_t threads) : threads_(threads) {}
+
+  /// Returns to all of them whether each has come with `ok`.
+  bool Await(bool ok) ABSL_LOCKS_EXCLUDED(mutex_) {
+    const absl::MutexLock lock(&mutex_);
+    all_ok_ = all_ok_ && ok;
+    const uint64_t round = round_;
+    if (++here_ == threads_) {
+      here_ = 0;
+      ++round_;
+      were_ok_ = all_ok_;
+      all_ok_ = true;
+      changed_.SignalAll();
+    }
+    while (round == round_) changed_.Wait(&mutex_);
+    return were_ok_;
+  }
+
+ private:
+  const size_t threads_;
+  absl::Mutex mutex_;
+  absl::CondVar changed_;
+  size_t here_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t round_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool all_ok_ ABSL_GUARDED_BY(mutex_) = true;   // so far
+  bool were_ok_ ABSL_GUARDED_BY(mutex_) = true;  // the last time
+};
+
+}  // namespace corank
+
+#endif  // CORANK_KERNELS_ENGINE_EACH_SHARD_H_
