@@ -17,6 +17,7 @@
 #include "corank/v1/memory_service.grpc.pb.h"
 #include "tests/faults/breaking_engine.h"
 #include "tests/server/corankd_process.h"
+#include "tests/server/memory_calls.h"
 #include "tests/server/messages.h"
 #include "tests/server/raw_stream.h"
 #include "tests/server/running_server.h"
@@ -263,6 +264,44 @@ TEST_F(DeviceLostTest, AHangOfOneOfSeveralTakesOutThatOneAlone) {
   EXPECT_EQ(ready->Read(), kNotServing) << "for the first time";
   EXPECT_EQ(process_->Wait(), 0) << process_->Log();
 }
+
+class SharedFaultTest : public DeviceLostTest, public ::testing::WithParamInterface<Break> {};
+
+// A fault of one GPU ruins the contexts of all GPUs in the process, as CUDA's documentation says.
+TEST_P(SharedFaultTest, EndsCallsThatAllDevicesShareAndTheProcess) {
+  if (!Start({}, Devices::kAll)) GTEST_SKIP() << "no NVIDIA GPU on this machine";
+  if (Info().devices_size() < 2) GTEST_SKIP() << "fewer than two devices on this machine";
+  std::vector<int32_t> keys(100'000);
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<int32_t>(i * 2654435761U);
+  MemoryCalls::StoreOptions sharded;
+  sharded.sharded = true;
+  ASSERT_TRUE(MemoryCalls(channel_).Store("keys", Int32s(keys), sharded).ok());
+  std::sort(keys.begin(), keys.end());
+  std::atomic<int> sorted{0};
+  std::thread sorter([&] {
+    v1::SortRequest request;
+    *request.mutable_keys() = Kept("keys");
+    for (grpc::Status status; status.ok();) {
+      grpc::ClientContext context;
+      context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Minutes(1)));
+      v1::SortResponse response;
+      status = stub_->Sort(&context, request, &response);
+      if (status.ok()) {
+        EXPECT_TRUE(response.keys().inline_data() == Int32s(keys).inline_data());
+        ++sorted;
+      } else {
+        EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+      }
+    }
+  });
+  EXPECT_TRUE(Eventually([&] { return sorted > 5; }));
+  EXPECT_EQ(Sort(GetParam()).error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(process_->Wait(), 3) << process_->Log();
+  sorter.join();
+  EXPECT_THAT(process_->Log(), HasSubstr("\"event\":\"device_lost\""));
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, SharedFaultTest, ::testing::Values(kOutOfBounds, kAssertion, kIllegalInstruction));
 
 TEST_F(DeviceLostTest, ADeviceThatSortsWronglyIsNotReadyUntilItSortsRightly) {
   if (!Start({"--canary-interval=100ms"})) GTEST_SKIP() << "no NVIDIA GPU on this machine";
