@@ -1,6 +1,5 @@
 #include "bench/overload/kept_sorts.h"
 
-#include <grpcpp/client_context.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/service/closed_loop.h"
 #include "bench/service/inline_work.h"
+#include "bench/service/kept_array.h"
 #include "corank/v1/corank_service.pb.h"
 #include "corank/v1/memory_service.grpc.pb.h"
 
@@ -18,7 +18,6 @@ namespace corank::bench {
 namespace {
 
 constexpr int64_t kAnswerKeys = 16;
-constexpr int64_t kChunkKeys = 1 << 17;
 
 std::vector<uint64_t> RandomKeys(int64_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -29,28 +28,6 @@ std::vector<uint64_t> RandomKeys(int64_t count, uint64_t seed) {
 
 std::string Bytes(const uint64_t* keys, int64_t count) {
   return {reinterpret_cast<const char*>(keys), static_cast<size_t>(count) * sizeof(uint64_t)};
-}
-
-absl::Status Keep(v1::MemoryService::Stub& stub, const std::string& name, const std::vector<uint64_t>& keys) {
-  const auto count = static_cast<int64_t>(keys.size());
-  grpc::ClientContext context;
-  v1::StoreArrayResponse response;
-  const auto writer = stub.StoreArray(&context, &response);
-  v1::StoreArrayRequest message;
-  message.mutable_header()->set_name(name);
-  v1::Array* const array = message.mutable_header()->mutable_array();
-  array->set_type(v1::ELEMENT_TYPE_UINT64);
-  array->set_count(count);
-  array->mutable_stream()->set_stream_id(0);
-  bool open = writer->Write(message);
-  for (int64_t first = 0; open && first < count; first += kChunkKeys) {
-    v1::ArrayChunk* const chunk = message.mutable_chunk();
-    chunk->set_first_element(first);
-    chunk->set_data(Bytes(&keys[static_cast<size_t>(first)], std::min(kChunkKeys, count - first)));
-    open = writer->Write(message);
-  }
-  writer->WritesDone();
-  return FromGrpc(writer->Finish());
 }
 
 grpc::ByteBuffer AskFor(const std::string& name, int64_t count) {
@@ -82,7 +59,8 @@ absl::StatusOr<std::vector<Request>> KeepAndAsk(const std::shared_ptr<grpc::Chan
   for (int i = 0; i < arrays; ++i) {
     const std::string name = absl::StrCat("overload-", i);
     std::vector<uint64_t> array = RandomKeys(keys, static_cast<uint64_t>(i));
-    if (absl::Status kept = Keep(*stub, name, array); !kept.ok()) return kept;
+    const KeptArray kept{name, v1::ELEMENT_TYPE_UINT64, sizeof(uint64_t)};
+    if (absl::Status status = Keep(*stub, kept, array.data(), keys); !status.ok()) return status;
     const int64_t count = std::min(keys, kAnswerKeys);
     std::partial_sort(array.begin(), array.begin() + count, array.end());
     requests.push_back({LightRequest(kSortMethod, AskFor(name, keys)),

@@ -15,6 +15,7 @@
 #include "bench/harness/filter.h"
 #include "bench/harness/flags.h"
 #include "bench/harness/results.h"
+#include "bench/service/beside_rows.h"
 #include "bench/service/child_process.h"
 #include "bench/service/corankd_process.h"
 #include "bench/service/inline_rows.h"
@@ -125,6 +126,26 @@ absl::Status AddStreamRows(bool out_of_core, LoadOptions options, Table* table) 
   return absl::OkStatus();
 }
 
+/// With a server of its own, which keeps arrays.
+absl::Status AddBesideRows(LoadOptions options, Table* table) {
+  const int64_t large_keys = absl::GetFlag(FLAGS_quick) ? 1 << 18 : 1 << 30;
+  std::unique_ptr<CorankdProcess> keeping;
+  for (const BesideLoad& load : BesideLoads()) {
+    if (!table->Has(load.name)) continue;
+    if (keeping == nullptr) {
+      // A device has the array, a part of it, and the same of two results, of which one replaces the other.
+      auto started = StartCorankd({absl::StrCat("--kept-bytes=", 6 * large_keys * sizeof(uint32_t))});
+      if (!started.ok()) return started.status();
+      keeping = *std::move(started);
+      options.corankd = keeping->address();
+      options.corankd_pid = keeping->pid();
+    }
+    absl::Status added = table->Add(load.name, load.keys, [&] { return MeasureBeside(load, large_keys, options); });
+    if (!added.ok()) return added;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AddIpcRow([[maybe_unused]] const LoadOptions& options, [[maybe_unused]] Table* table) {
 #ifdef CORANK_HAS_CUDA
   const std::string name = "Sort 1 GiB in CUDA IPC memory, one at a time";
@@ -167,6 +188,7 @@ int Run(int argc, char** argv) {
   if (added.ok()) added = AddStreamRows(false, options, &table);
   if (added.ok() && (*corankd)->on_gpu()) added = AddIpcRow(options, &table);
   corankd->reset();  // leaves the machine to the servers of the last rows
+  if (added.ok()) added = AddBesideRows(options, &table);
   if (added.ok()) added = AddStreamRows(true, options, &table);
   if (!added.ok()) return Fail(added);
   return table.succeeded() ? 0 : 1;
