@@ -9,6 +9,7 @@
 #include "bench/harness/inputs.h"
 #include "bench/shards/arrays.h"
 #include "bench/shards/interval_cases.h"
+#include "bench/shards/large_cases.h"
 #include "bench/shards/merge_cases.h"
 #include "bench/shards/table_cases.h"
 #include "kernels/engine/sharded_sort.h"
@@ -19,10 +20,10 @@ namespace {
 // The rows of one device: where they come from and where they go.
 struct Part {
   int64_t first = 0, count = 0;
-  std::unique_ptr<EngineStream> stream, puller, sender;
+  std::unique_ptr<EngineStream> stream, copier, sender;
   Memory keys_in, values_in, keys_out, values_out;
 
-  std::vector<EngineStream*> Streams() const { return {stream.get(), puller.get(), sender.get()}; }
+  std::vector<EngineStream*> Streams() const { return {stream.get(), copier.get(), sender.get()}; }
 };
 
 // Sorts the array on some devices. In device memory the copies are not timed, otherwise they are.
@@ -34,6 +35,7 @@ class Sorter {
     options_.key_type = type;
     options_.value_bytes = static_cast<int32_t>(data_->value_bytes);
     options_.are_linked = are_linked;
+    options_.lends_keys = options_.lends_values = true;
   }
 
   // Allocates for one run, because not all contestants have room at a time.
@@ -68,7 +70,7 @@ class Sorter {
       AllocateDevice(engine, part.count * data_->key_bytes, &part.keys_out, status);
       AllocateDevice(engine, part.count * data_->value_bytes, &part.values_in, status);
       AllocateDevice(engine, part.count * data_->value_bytes, &part.values_out, status);
-      for (std::unique_ptr<EngineStream>* const made : {&part.stream, &part.puller, &part.sender}) {
+      for (std::unique_ptr<EngineStream>* const made : {&part.stream, &part.copier, &part.sender}) {
         auto stream = engine.CreateStream();
         if (!stream.ok()) return stream.status();
         *made = *std::move(stream);
@@ -163,7 +165,7 @@ class Sorter {
   ShardResult ResultOf(const Part& part) const {
     ShardResult result;
     result.stream = part.stream.get();
-    result.puller = part.puller.get();
+    result.copier = part.copier.get();
     result.count = part.count;
     result.keys = part.keys_out->data();
     result.values = PlaceOf(part.values_out);
@@ -271,6 +273,7 @@ void AddShardCases(const ShardsBenchOptions& options, const std::vector<Engine*>
   Add<uint32_t>(Distribution::kUniform, host_bytes / 2, 4, false, options, engines, cases);
   AddShardTableCases(options, engines, cases);
   if (options.are_linked) AddShardIntervalCases(options, engines, cases);
+  if (options.are_linked) AddLargeShardCases(options, engines, cases);
 }
 
 }  // namespace corank::bench

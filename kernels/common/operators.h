@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "kernels/common/spare_memory.h"
 #include "kernels/common/types.h"
 
 namespace corank {
@@ -40,6 +41,8 @@ struct SortArgs {
   int64_t segment_count = 0;
   /// -1: no limit. With segments: of each segment; the first elements of all segments then lie one behind the other.
   int64_t limit = -1;
+  /// Apart from all other arrays. WorkspaceBytes counts what is needed beside it.
+  SpareMemory spare[2];
 
   int64_t ResultCount() const { return MostLimited(count, limit, segment_count); }
   /// Whether only the offsets of the segments tell the number of results.

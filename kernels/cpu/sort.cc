@@ -229,7 +229,7 @@ void SortTyped(const SortArgs& args, void* workspace_bytes, const KeyOrder<Bits,
   if (args.algorithm == SortAlgorithm::kAuto && !args.LimitsSegments() && IsInOrder<Bits>(args, order, parallel)) {
     return CopyAll(args, parallel, report);
   }
-  Workspace workspace(workspace_bytes);
+  Workspace workspace(workspace_bytes, SpareMemories(args.spare));
   if (SortsCodes(args)) {
     const Buffers<Bits> buffers = TakeBuffers<Bits>(args, parallel.threads(), workspace);
     if constexpr (kFloat) {
@@ -258,7 +258,7 @@ void SortTyped(const SortArgs& args, void* workspace_bytes, const KeyOrder<Bits,
 
 int64_t SortWorkspaceBytes(const SortArgs& asked, int threads) {
   const SortArgs args = asked.WithoutLoneSegment();
-  Workspace measure(nullptr);
+  Workspace measure(nullptr, SpareMemories(args.spare));
   if (SortsCodes(args)) {
     WithKeyOrder(args.key_type, args.order,
                  [&](auto order) { TakeBuffers<decltype(order.Encode(0))>(args, threads, measure); });

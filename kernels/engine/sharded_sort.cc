@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/engine/each_shard.h"
 #include "kernels/engine/key_cuts.h"
 
 namespace corank {
@@ -23,6 +24,8 @@ SortArgs SortOf(const ShardedSort::Options& options, const Shard& shard) {
   args.keys_in = shard.keys;
   args.values_in = shard.values;
   args.value_bytes = options.value_bytes;
+  if (options.lends_keys) args.spare[0] = {shard.result.keys, shard.count * KeyBytes(options.key_type)};
+  if (options.lends_values) args.spare[1] = {shard.result.values, shard.count * options.value_bytes};
   return args;
 }
 
@@ -58,8 +61,8 @@ int64_t ShardedSort::WorkspaceBytes(const Options& options, int64_t count, int64
   int64_t any = 0;
   Shard shard;
   shard.count = count;
-  shard.keys = &any;
-  if (options.value_bytes > 0) shard.values = &any;
+  shard.keys = shard.result.keys = &any;
+  if (options.value_bytes > 0) shard.values = shard.result.values = &any;
   SortArgs sort = SortOf(options, shard);
   sort.keys_out = &any;
   if (options.value_bytes > 0) sort.values_out = &any;
@@ -78,25 +81,29 @@ int64_t ShardedSort::HostBytes(const Options& options, int64_t count, int64_t re
 }
 
 absl::Status ShardedSort::SortEach() {
-  for (size_t i = 0; i < shards_.size(); ++i) {
-    EngineStream& stream = *shards_[i].result.stream;
-    SortArgs args = SortOf(options_, shards_[i]);
-    const int64_t kept = KeptRows(options_, shards_[i].count);
-    const auto allocate = [&](int64_t bytes, void** to) {
-      if (bytes == 0) return absl::OkStatus();
-      const absl::StatusOr<void*> memory = stream.AllocateDevice(bytes);
-      if (memory.ok()) *to = *memory;
-      return memory.status();
-    };
-    absl::Status status = allocate(kept * KeyBytes(options_.key_type), &args.keys_out);
-    if (status.ok()) status = allocate(kept * options_.value_bytes, &args.values_out);
-    if (status.ok()) status = stream.Sort(args, &reports_[i]);
-    if (!status.ok()) return status;
-    const absl::StatusOr<const void*> point = stream.MarkPoint();
-    if (!point.ok()) return point.status();
-    are_sorted_.push_back(*point);
-    sorted_.push_back({static_cast<const char*>(args.keys_out), static_cast<const char*>(args.values_out), kept, i});
-  }
+  are_sorted_.resize(shards_.size());
+  sorted_.resize(shards_.size());
+  return OnEachShard(shards_.size(), [this](size_t i) { return SortShard(i); });
+}
+
+absl::Status ShardedSort::SortShard(size_t shard) {
+  EngineStream& stream = *shards_[shard].result.stream;
+  SortArgs args = SortOf(options_, shards_[shard]);
+  const int64_t kept = KeptRows(options_, shards_[shard].count);
+  const auto allocate = [&](int64_t bytes, void** to) {
+    if (bytes == 0) return absl::OkStatus();
+    const absl::StatusOr<void*> memory = stream.AllocateDevice(bytes);
+    if (memory.ok()) *to = *memory;
+    return memory.status();
+  };
+  absl::Status status = allocate(kept * KeyBytes(options_.key_type), &args.keys_out);
+  if (status.ok()) status = allocate(kept * options_.value_bytes, &args.values_out);
+  if (status.ok()) status = stream.Sort(args, &reports_[shard]);
+  if (!status.ok()) return status;
+  const absl::StatusOr<const void*> point = stream.MarkPoint();
+  if (!point.ok()) return point.status();
+  are_sorted_[shard] = *point;
+  sorted_[shard] = {static_cast<const char*>(args.keys_out), static_cast<const char*>(args.values_out), kept, shard};
   return absl::OkStatus();
 }
 

@@ -36,6 +36,10 @@ class ShardedSort {
     int32_t value_bytes = 0;  // 0: no values
     int64_t limit = -1;       // rows of the result; -1: all
     bool are_linked = true;   // the devices reach each other's memory
+    /// Whether each shard's part of the result is as long as its rows, and its memory apart from theirs. Sorts then use
+    /// it until the merge writes it.
+    bool lends_keys = false;
+    bool lends_values = false;
     /// ShardedMerge::Options::tile_bytes.
     int64_t tile_bytes = ShardedMerge::Options().tile_bytes;
   };
@@ -66,6 +70,8 @@ class ShardedSort {
   const OperatorReport& report(int shard) const { return reports_[static_cast<size_t>(shard)]; }
 
  private:
+  absl::Status SortShard(size_t shard);
+
   const Options options_;
   const std::vector<Shard> shards_;
   std::vector<ShardedMerge::Run> sorted_;  // by shard, KeptRows of each

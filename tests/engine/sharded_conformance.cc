@@ -21,6 +21,7 @@ class Sharded : public OnEnginesUnderTest {
     SortAlgorithm algorithm = SortAlgorithm::kAuto;
     int64_t tile_bytes = 3000;
     int64_t limit = -1;
+    bool lends = false;  // ShardedSort::Options::lends_keys and lends_values
   };
 
   void Check(const Case& test) {
@@ -44,7 +45,7 @@ class Sharded : public OnEnginesUnderTest {
     for (const int64_t count : test.counts) {
       Engine& device = engine(shards.size());
       Shard shard;
-      for (EngineStream** const made : {&shard.result.stream, &shard.result.puller}) {
+      for (EngineStream** const made : {&shard.result.stream, &shard.result.copier}) {
         streams.push_back(*device.CreateStream());
         *made = streams.back().get();
         ASSERT_TRUE((*made)->Begin().ok());
@@ -59,6 +60,8 @@ class Sharded : public OnEnginesUnderTest {
       };
       shard.keys = shard.result.keys = place(keys, key_bytes);
       if (value_bytes > 0) shard.values = shard.result.values = place(values, value_bytes);
+      if (test.lends) shard.result.keys = place(keys, key_bytes);
+      if (test.lends && value_bytes > 0) shard.result.values = place(values, value_bytes);
       EXPECT_TRUE(stream.EndCopyIn().ok());
       // All rows, or of a few rows parts that some shards have no room for.
       left -= shard.result.count = std::min(left, count);
@@ -79,6 +82,7 @@ class Sharded : public OnEnginesUnderTest {
     options.tile_bytes = test.tile_bytes;
     options.limit = test.limit;
     options.are_linked = are_linked;
+    options.lends_keys = options.lends_values = test.lends;
     ShardedSort sort(options, shards);
     ASSERT_TRUE(sort.SortEach().ok());
     ASSERT_TRUE((are_linked ? sort.Cut(*cutters[0]) : sort.CutBySamples(cutters)).ok());
@@ -96,7 +100,7 @@ class Sharded : public OnEnginesUnderTest {
     }
     for (size_t i = 0; i < shards.size(); ++i) {
       ASSERT_TRUE(shards[i].result.stream->Finish().ok());
-      ASSERT_TRUE(shards[i].result.puller->Finish().ok());
+      ASSERT_TRUE(shards[i].result.copier->Finish().ok());
       EXPECT_EQ(sort.report(static_cast<int>(i)).fault, OperatorReport::Fault::kNone);
       // The sorted rows and copies are of the algorithm, not of an operator.
       const int64_t most = ShardedSort::WorkspaceBytes(options, shards[i].count, shards[i].result.count,
@@ -142,6 +146,29 @@ TEST_P(Sharded, KeepsTheFirstRowsOfTheWhole) {
       }
     }
   }
+}
+
+TEST_P(Sharded, SortsInTheMemoryOfTheResults) {
+  for (const SortAlgorithm algorithm : {SortAlgorithm::kAuto, SortAlgorithm::kRadix, SortAlgorithm::kMergesort}) {
+    for (const int32_t value_bytes : {0, 4, 8, 12}) {
+      for (const Distribution distribution : {Distribution::kUniform, Distribution::kSixteenDistinct}) {
+        Check({{70'000, 70'001}, distribution, Order::kDescending, value_bytes, algorithm, 30'000, -1, /*lends=*/true});
+      }
+    }
+  }
+  Check({{5, 0, 1000}, Distribution::kUniform, Order::kAscending, 8, SortAlgorithm::kAuto, 3000, -1, /*lends=*/true});
+}
+
+TEST_P(Sharded, NeedsThatMuchLessMemory) {
+  if (KeyBytes(GetParam()) == 1) GTEST_SKIP() << "a radix sort of bytes has one pass";
+  constexpr int64_t kCount = 1 << 20;
+  ShardedSort::Options options;
+  options.key_type = GetParam();
+  options.algorithm = SortAlgorithm::kRadix;
+  const int64_t apart = ShardedSort::WorkspaceBytes(options, kCount, kCount, 2, engine(0));
+  options.lends_keys = true;
+  const int64_t lent = ShardedSort::WorkspaceBytes(options, kCount, kCount, 2, engine(0));
+  EXPECT_GE(apart - lent, kCount * KeyBytes(GetParam()));
 }
 
 TEST_P(Sharded, MovesWholeShardsWhereTheyAreInTheWrongOrder) {

@@ -11,6 +11,8 @@
 
 #include <cstdint>
 
+#include "kernels/common/spare_memory.h"
+
 namespace corank::cuda {
 
 /// A bump allocator over device memory that the caller owns. Not thread-safe.
@@ -27,8 +29,16 @@ class Workspace {
   /// Counts the bytes needed after the arrays that `other` has handed out, and includes those.
   static Workspace SizingAfter(const Workspace& other) {
     Workspace sizing;
+    sizing.spare_ = other.spare_;
     sizing.bytes_ = other.bytes_;
     return sizing;
+  }
+
+  /// The same workspace, but arrays that fit into `spare` lie there.
+  Workspace With(const SpareMemories& spare) const {
+    Workspace both = *this;
+    both.spare_ = spare;
+    return both;
   }
 
   bool IsSizing() const { return is_sizing_; }
@@ -38,6 +48,7 @@ class Workspace {
   /// `bytes` uninitialised bytes; null for 0 bytes. While sizing, returns a meaningless address that is not null, so
   /// that code which tests for an array takes the same branch as in the run.
   void* CarveBytes(int64_t bytes) {
+    if (void* const spare = spare_.Take(bytes); spare != nullptr) return spare;
     char* const array = bytes == 0 || d_base_ == nullptr ? nullptr : d_base_ + bytes_;
     bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
     return array;
@@ -50,6 +61,7 @@ class Workspace {
  private:
   char* d_base_ = reinterpret_cast<char*>(kAlignment);
   bool is_sizing_ = true;
+  SpareMemories spare_;
   int64_t bytes_ = 0;
 };
 

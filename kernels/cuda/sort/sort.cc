@@ -45,7 +45,8 @@ struct Arrays {
   FirstKeys first;
 };
 
-cudaError_t CarveArrays(const SortArgs& args, bool looks, Workspace workspace, Arrays* arrays, int64_t* bytes) {
+cudaError_t CarveArrays(const SortArgs& args, bool looks, const Workspace& whole, Arrays* arrays, int64_t* bytes) {
+  Workspace workspace = whole.With(SpareMemories(args.spare));
   arrays->d_scratch = workspace.Carve<StatisticsScratch>(looks ? 1 : 0);
   arrays->left = arrays->left_by_rank = workspace;
   const auto add = [bytes](const Workspace& before, auto run) {

@@ -46,6 +46,10 @@ ShardedSort::Options ShardedSortOperation::SortOptions() const {
   options.value_bytes = shape_.value_bytes;
   options.limit = spec_.limit;
   options.are_linked = are_linked_;
+  if (spec_.limit < 0) {
+    options.lends_keys = IsSharded(spec_.keys);
+    options.lends_values = spec_.values ? IsSharded(*spec_.values) : IsSharded(spec_.indices_target);
+  }
   return options;
 }
 
