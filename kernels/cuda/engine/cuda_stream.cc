@@ -193,6 +193,8 @@ absl::Status CudaStream::CopyThroughHost(void* d_to, const void* d_from, int64_t
 absl::Status CudaStream::CopyToDevice(void* d_to, const void* h_from, int64_t bytes) {
   if (absl::Status status = StartClock(); !status.ok()) return status;
   if (bytes == 0) return absl::OkStatus();
+  // The caller's thread may have used another GPU, which does not know this one's memory without a link.
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   has_unfinished_work_ = true;
   CORANK_RETURN_IF_CUDA_FAILED(
       cudaMemcpyAsync(d_to, h_from, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream_), "copy in");
@@ -201,6 +203,7 @@ absl::Status CudaStream::CopyToDevice(void* d_to, const void* h_from, int64_t by
 
 absl::Status CudaStream::CopyToHost(void* h_to, const void* d_from, int64_t bytes) {
   if (bytes == 0) return absl::OkStatus();
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   has_unfinished_work_ = true;
   CORANK_RETURN_IF_CUDA_FAILED(
       cudaMemcpyAsync(h_to, d_from, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost, stream_), "copy out");
