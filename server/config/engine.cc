@@ -18,8 +18,9 @@ ABSL_FLAG(int32_t, devices_per_request, 0,
           "Most GPUs that share one large request, 1 to 64. Only idle GPUs share it, so that under load each "
           "request has one. Also the most parts of a sharded array. 0: all of them. 1: none shares.");
 ABSL_FLAG(std::string, peer_access, "auto",
-          "Whether GPUs reach each other's memory: auto, which is where they can, or off. Without it, rows that GPUs "
-          "exchange pass through the host, GPUs share fewer requests, and sharded arrays have one part.");
+          "Whether GPUs reach each other's memory: auto, which is where they can, or off, for tests. Without it, GPUs "
+          "share fewer requests, and sharded arrays have one part. With off, GPUs also share sorts whose rows pass "
+          "through the host, which is slower than one GPU.");
 ABSL_FLAG(int32_t, lanes, 4, "Requests that each device runs at the same time, 1 to 256.");
 ABSL_FLAG(int32_t, long_lanes, 8,
           "Streams, and requests on large arrays outside messages, that each device runs at the same time, 1 to 256.");
@@ -62,11 +63,12 @@ absl::Status ReadDevices(EngineOptions& engine) {
   return engine.devices.empty() ? BadValue("devices", "names no GPU") : absl::OkStatus();
 }
 
-absl::Status ReadPeerAccess(EngineOptions& engine) {
+absl::Status ReadPeerAccess(Configuration& configuration) {
   const std::string access = absl::GetFlag(FLAGS_peer_access);
   if (access != "auto" && access != "off")
     return BadValue("peer-access", absl::StrCat("'", access, "' is not auto or off"));
-  engine.peer_access = access == "auto";
+  configuration.engine.peer_access = access == "auto";
+  configuration.server.exchanges_through_host = access == "off";
   return absl::OkStatus();
 }
 
@@ -92,7 +94,7 @@ absl::Status ReadEngine(Configuration& configuration) {
   if (configuration.engine.choice == EngineChoice::kCpu && !configuration.engine.devices.empty()) {
     configuration.warnings.emplace_back("--devices: --engine=cpu uses no GPU, and this sets nothing");
   }
-  CORANK_RETURN_IF_ERROR(ReadPeerAccess(configuration.engine));
+  CORANK_RETURN_IF_ERROR(ReadPeerAccess(configuration));
   CORANK_RETURN_IF_ERROR(Take(FLAGS_cpu_threads, configuration.engine.cpu_threads, 0, 4096));
   Server::Options& server = configuration.server;
   CORANK_RETURN_IF_ERROR(Take(FLAGS_devices_per_request, server.devices_per_request, 0, DeviceSet::kMaxDevices));

@@ -42,7 +42,7 @@ uint64_t ChooseShards(int64_t work_bytes, const Sharing& sharing, uint64_t idle,
   const int64_t least = options.shard_bytes * sharing.cost * ((sharing.arrays + kArrays - 1) / kArrays);
   most = std::min(most, work_bytes / least);
   uint64_t shards = topology.Choose(idle, most, sharing.exchange != Exchange::kNone);
-  if (sharing.exchange == Exchange::kCopies) {
+  if (sharing.exchange == Exchange::kCopies && options.exchanges_through_host) {
     const uint64_t all = topology.Choose(idle, most, /*are_linked=*/false);
     if (!topology.AreLinked(all) &&
         BusBytes(work_bytes, least, all, false) < BusBytes(work_bytes, least, shards, true)) {

@@ -126,6 +126,13 @@ TEST_F(ConfigTest, LogsAreJsonUnlessTextIsAskedForOrStderrIsATerminal) {
   EXPECT_EQ(forced, LogFormat::kJson);
 }
 
+TEST_F(ConfigTest, GpusExchangeThroughTheHostOnlyWithoutPeerAccess) {
+  EXPECT_TRUE(Read({})->engine.peer_access);
+  EXPECT_FALSE(Read({})->server.exchanges_through_host);
+  EXPECT_FALSE(Read({"--peer-access=off"})->engine.peer_access);
+  EXPECT_TRUE(Read({"--peer-access=off"})->server.exchanges_through_host);
+}
+
 TEST_F(ConfigTest, ReadingTwiceIsReadingOnce) {
   EXPECT_EQ(Read({"--lanes=9"})->server.lanes, 9);
   EXPECT_EQ(Read({})->server.lanes, 4);

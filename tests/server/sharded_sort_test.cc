@@ -293,6 +293,8 @@ TEST(ChooseShards, CopiesThroughTheHostWhereThatTakesLessTime) {
   options.shard_bytes = 100;
   const Sharing sort{1, Exchange::kCopies};
   const std::vector<uint64_t> none = {0b01, 0b10};
+  EXPECT_EQ(ChooseShards(10'000, sort, 0b11, none, options), 0U) << "only if wanted";
+  options.exchanges_through_host = true;
   EXPECT_EQ(ChooseShards(801, sort, 0b11, none, options), 0b11U);
   EXPECT_EQ(ChooseShards(800, sort, 0b11, none, options), 0U) << "the waits take longer";
   EXPECT_EQ(ChooseShards(1000, {1, Exchange::kCopies, 2}, 0b11, none, options), 0U);
