@@ -7,6 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 import corank
@@ -16,6 +17,7 @@ pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")
 
 import corank.frames  # noqa: E402
+from corank._table_libraries import library_of  # noqa: E402
 
 DATA = {"k": [2, 1, None, 1], "v": [1, 2, 3, 4]}
 
@@ -49,3 +51,24 @@ def test_corank_itself_imports_no_library_of_tables() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("chunks", [3, 20])
+@pytest.mark.parametrize(("count", "joins"), [(0, False), (2, False), (1000, True)])
+def test_only_many_rows_are_taken_from_joined_chunks(
+    chunks: int, count: int, joins: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = polars.concat(
+        [polars.DataFrame({"s": [f"{i}-{k}" for i in range(99)]}) for k in range(chunks)], rechunk=False
+    )
+    texts, joined, rechunk = frame["s"].to_list(), [], polars.DataFrame.rechunk
+
+    def noted(frame: Any) -> Any:
+        joined.append(frame)
+        return rechunk(frame)
+
+    monkeypatch.setattr(polars.DataFrame, "rechunk", noted)
+    rows = np.random.default_rng(1).integers(-1, len(frame), count)
+    found = library_of("frame", frame)[0].pick(frame, "s", rows)
+    assert bool(joined) == joins
+    assert found.to_list() == [None if row < 0 else texts[row] for row in rows]

@@ -30,6 +30,8 @@ Rows = NDArray[Any]
 _ROWS_OF_ONE_THREAD = 1 << 17
 _ROWS_TO_HASH = 1 << 18
 """Rows that polars hashes at a time, which it divides among its threads."""
+_JOINED_ROWS = 32
+"""About so many rows polars copies into one chunk in the time that it takes one row, at random, from several chunks."""
 _PLAIN_OF_POLARS = {"Float32", "Float64", *(f"{kind}{bits}" for kind in ("Int", "UInt") for bits in (8, 16, 32, 64))}
 
 
@@ -369,8 +371,11 @@ class PolarsFrames(Library):
         for each in wanted:
             columns = [each.table.get_column(name) for name in each.names]
             if columns and not each.are_all:
-                # By all threads of polars, which gather() does not use. Each would join more than 8 chunks by itself.
-                columns = self._polars.DataFrame(columns).rechunk()[self._places(each.rows)].get_columns()
+                frame = self._polars.DataFrame(columns)
+                if each.rows.size * _JOINED_ROWS >= frame.height:
+                    frame = frame.rechunk()
+                # By all threads of polars, which gather() does not use.
+                columns = frame[self._places(each.rows)].get_columns()
             made += columns
         return made
 
