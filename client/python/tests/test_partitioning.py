@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 import random
 
 import numpy as np
@@ -124,6 +125,12 @@ def test_several_rounds_are_so_small_that_their_rows_fit_if_one_more_merge_takes
     plan = partitioning.plan_of(blocks, 32, 4, 100, 1000, round_bytes=100 * fitting + 99)
     assert len(plan.rounds) == rounds
     assert len(partitioning.plan_of(blocks, 32, 4, 100, 1000, True, 100 * fitting).rounds) == -(-blocks // MOST_RUNS)
+
+
+@pytest.mark.parametrize("block_bytes", [0, 100, 1000.5])
+def test_rounds_without_a_bound_are_those_of_a_bound_that_is_never_reached(block_bytes: float) -> None:
+    found = partitioning.plan_of(64, 32, 4, block_bytes, 1000, round_bytes=math.inf)
+    assert found == partitioning.plan_of(64, 32, 4, block_bytes, 1000, round_bytes=1e18)
 
 
 @pytest.mark.parametrize("runs", [1, 2, 32, 33, 1024, 1025, 40_000])

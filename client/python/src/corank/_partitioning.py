@@ -66,7 +66,7 @@ def plan_of(
     """
     most = MOST_RUNS if gathers else int(min(MOST_RUNS, max(1, merge_bytes * partitions // max(block_bytes, 1))))
     if blocks > most and not gathers:
-        most = int(min(most, max(round_bytes // max(block_bytes, 1), -(-blocks // MOST_RUNS), 1)))
+        most = int(min(most, max(round_bytes / max(block_bytes, 1), -(-blocks // MOST_RUNS), 1)))
     rounds = _pieces(blocks, -(-blocks // most))
     merged = max(map(len, rounds)) * block_bytes
     groups = min(partitions, max(cores, int(-(-merged // merge_bytes))))
