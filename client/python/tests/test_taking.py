@@ -50,9 +50,7 @@ def test_chunks_are_put_together(sizes: list[int]) -> None:
     np.testing.assert_array_equal(joined(chunks), np.concatenate(chunks))
 
 
-@pytest.mark.parametrize(
-    "type_", [pa.int64(), pa.float16(), pa.timestamp("us", "UTC"), pa.date32(), pa.bool_()], ids=str
-)
+@pytest.mark.parametrize("type_", TYPES, ids=str)
 @pytest.mark.parametrize("has_null", [False, True])
 @pytest.mark.parametrize("count", [9, 2 * PIECE_ROWS])
 def test_keys_in_chunks_become_one_array(type_: Any, has_null: bool, count: int) -> None:
