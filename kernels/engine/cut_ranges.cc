@@ -5,11 +5,11 @@
 #include <numeric>
 #include <utility>
 
+#include "kernels/engine/rounding.h"
+
 namespace corank {
 namespace {
 
-constexpr int64_t Ceil(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
-constexpr int64_t RoundUp(int64_t value, int64_t whole) { return Ceil(value, whole) * whole; }
 int64_t Sum(const std::vector<int64_t>& rows) { return std::accumulate(rows.begin(), rows.end(), int64_t{0}); }
 
 // There are about as many samples as rows in all ranges, which keeps their sum least.
@@ -28,7 +28,7 @@ CutRanges::CutRanges(std::vector<int64_t> rows, std::vector<int64_t> positions, 
 }
 
 int64_t CutRanges::MostSamples(int64_t rows, int64_t all_rows, int64_t runs, int64_t positions, int64_t whole) {
-  return Ceil(rows, SpaceOf(all_rows, runs, positions, whole));
+  return CeilDiv(rows, SpaceOf(all_rows, runs, positions, whole));
 }
 
 int64_t CutRanges::MostRows(int64_t rows, int64_t all_rows, int64_t runs, int64_t positions, int64_t whole) {
@@ -63,7 +63,7 @@ void CutRanges::Find(const Search& search) {
     low = search(low, more);
     low_samples += more;
     // At least `position` rows come before the end of so many samples: of each run, all spaces between its samples.
-    const int64_t high_samples = Ceil(position, space_) + runs;
+    const int64_t high_samples = CeilDiv(position, space_) + runs;
     const bool are_all = high_samples >= all_samples;
     const std::vector<int64_t> high = are_all ? std::vector<int64_t>() : search(low, high_samples - low_samples);
     for (size_t i = 0; i < rows_.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/engine/rounding.h"
 #include "server/base/status_macros.h"
 #include "server/model/parts.h"
 
@@ -15,21 +16,19 @@ constexpr int kTileStreams = 3;
 // More tiles hide more of the first copy in and the last copy out; more cuts take the host longer.
 constexpr int64_t kMostTiles = 16, kMostCuts = 64;
 
-constexpr int64_t RoundUp(int64_t rows, int64_t whole) { return (rows + whole - 1) / whole * whole; }
-
 int64_t ResultRows(const ShardedTable::Options& options) {
   return options.limit >= 0 ? std::min(options.limit, options.rows) : options.rows;
 }
 
 // Where a device's part of `rows` rows begins. Parts have whole rows, and the first part is a largest one.
 int64_t FirstOf(int64_t rows, int64_t whole, int64_t parts, int64_t part) {
-  return std::min(rows, whole * PartBegin((rows + whole - 1) / whole, parts, part));
+  return std::min(rows, whole * PartBegin(CeilDiv(rows, whole), parts, part));
 }
 
 int64_t TileRows(const TableShape& shape, const ShardedTable::Options& options, int64_t parts, int64_t part_rows) {
   const int64_t most = std::clamp<int64_t>(kMostCuts / parts, 1, kMostTiles);
   const int64_t tiles = std::clamp<int64_t>(part_rows * shape.row_bytes() / options.tile_bytes, 1, most);
-  return RoundUp((part_rows + tiles - 1) / tiles, shape.WholeRows(1));
+  return RoundUp(CeilDiv(part_rows, tiles), shape.WholeRows(1));
 }
 
 }  // namespace

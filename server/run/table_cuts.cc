@@ -5,6 +5,7 @@
 
 #include "kernels/engine/alignment.h"
 #include "kernels/engine/range_copier.h"
+#include "kernels/engine/rounding.h"
 #include "server/base/status_macros.h"
 
 namespace corank {
@@ -15,9 +16,6 @@ namespace {
 
 // Ranges of whole rows begin with a byte of a bitmap.
 constexpr int64_t kWhole = 8;
-
-constexpr int64_t Ceil(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
-constexpr int64_t RoundUp(int64_t value) { return Ceil(value, kWhole) * kWhole; }
 
 // Enqueues copies of ranges of the key columns' rows, and of the bytes of their bitmaps. Returns where they come to be,
 // by array.
@@ -122,7 +120,7 @@ absl::Status TableCuts::CopyRanges(size_t run, EngineStream& stream) {
     const CutRanges::Range& range = ranges[run];
     const int64_t count = range.end - range.begin;
     if (count == 0) continue;
-    rows.Add(range.begin, count, RoundUp(count));
+    rows.Add(range.begin, count, RoundUp(count, kWhole));
     bytes.Add(range.begin / 8, ValidityBytes(count), ValidityBytes(count));
   }
   CORANK_ASSIGN_OR_RETURN(copied_[run].arrays, CopyToHost(stream, shape_, runs_[run], rows, bytes, reports_));
