@@ -24,6 +24,9 @@ bool GetPolicy(int* mode, Nodes& nodes) {
   return syscall(SYS_get_mempolicy, mode, nodes.data(), nodes.size() * sizeof(nodes[0]) * CHAR_BIT, nullptr, 0) == 0;
 }
 
+// Whether nobody chose where memory comes from. Under numactl --membind, a preference would undo the user's choice.
+bool IsDefault(int mode) { return mode == MPOL_DEFAULT || mode == MPOL_LOCAL; }
+
 std::string LineOf(const std::string& path) {
   std::string line;
   std::getline(std::ifstream(path) >> std::ws, line);
@@ -47,7 +50,7 @@ PreferNumaNode::PreferNumaNode(int node) {
   constexpr int kBits = sizeof(unsigned long) * CHAR_BIT;  // NOLINT(google-runtime-int)
   Nodes nodes{};
   if (node < 0 || node >= static_cast<int>(nodes.size()) * kBits) return;
-  if (!GetPolicy(&mode_before_, nodes_before_)) return;
+  if (!GetPolicy(&mode_before_, nodes_before_) || !IsDefault(mode_before_)) return;
   nodes[static_cast<size_t>(node / kBits)] = 1UL << node % kBits;
   is_set_ = SetPolicy(MPOL_PREFERRED, nodes);
 }
@@ -59,7 +62,7 @@ PreferNumaNode::~PreferNumaNode() {
 bool PreferNumaNode::IsAllowed() {
   int mode = 0;
   Nodes nodes{};
-  return GetPolicy(&mode, nodes) && SetPolicy(mode, nodes);
+  return GetPolicy(&mode, nodes) && IsDefault(mode) && SetPolicy(mode, nodes);
 }
 
 }  // namespace corank

@@ -12,7 +12,8 @@ namespace corank {
 int NumaNodeOf(const std::string& pci_bus_id, const std::string& sys = "/sys");
 
 /// While it exists, memory that the thread touches first comes from a node that has room, `node` if possible. -1:
-/// nothing changes. Containers may forbid it; then nothing changes either.
+/// nothing changes. Nor does anything change where a container forbids it, or where the thread already has a policy, as
+/// under numactl.
 class PreferNumaNode {
  public:
   explicit PreferNumaNode(int node);
@@ -20,7 +21,7 @@ class PreferNumaNode {
   PreferNumaNode(const PreferNumaNode&) = delete;
   PreferNumaNode& operator=(const PreferNumaNode&) = delete;
 
-  /// Whether the system lets the process choose.
+  /// Whether the system lets the process choose, and the thread has no policy yet.
   static bool IsAllowed();
 
  private:

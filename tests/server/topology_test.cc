@@ -7,10 +7,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -178,6 +180,24 @@ TEST_F(NumaTest, ThePolicyOfAThreadIsAsBefore) {
   { const PreferNumaNode nowhere(1 << 20); }
   read(&after);
   EXPECT_EQ(after, before);
+}
+
+TEST_F(NumaTest, AThreadKeepsThePolicyThatTheUserChose) {
+  if (!PreferNumaNode::IsAllowed()) GTEST_SKIP() << "the system does not let the process choose, or it runs by numactl";
+  std::thread([] {                                      // Policies belong to threads.
+    std::array<unsigned long, 16> nodes{};              // NOLINT(google-runtime-int): the system call's
+    constexpr unsigned long kBits = 8 * sizeof(nodes);  // NOLINT(google-runtime-int)
+    ASSERT_EQ(syscall(SYS_get_mempolicy, nullptr, nodes.data(), kBits, nullptr, MPOL_F_MEMS_ALLOWED), 0);
+    for (const int chosen : {MPOL_BIND, MPOL_INTERLEAVE}) {
+      ASSERT_EQ(syscall(SYS_set_mempolicy, chosen, nodes.data(), kBits), 0) << chosen;
+      EXPECT_FALSE(PreferNumaNode::IsAllowed());
+      const PreferNumaNode other(0);
+      int inside = -1;
+      syscall(SYS_get_mempolicy, &inside, nullptr, 0UL, nullptr, 0UL);
+      EXPECT_EQ(inside, chosen);
+    }
+  })
+      .join();
 }
 
 }  // namespace
