@@ -61,9 +61,9 @@ void ServerDevices::ReadLinks(const Nvml* nvml) {
   const auto count = static_cast<size_t>(size());
   std::vector<std::vector<DeviceLink>> links(count, std::vector<DeviceLink>(count));
   for (size_t i = 0; i < count && nvml != nullptr; ++i) {
-    for (size_t j = 0; j < count; ++j) {
+    for (size_t j = i + 1; j < count; ++j) {
       const auto uuid = [this](size_t device) { return engine(static_cast<int>(device)).info().device_uuid; };
-      if (i != j) links[i][j] = nvml->Link(uuid(i), uuid(j));
+      links[i][j] = links[j][i] = nvml->Link(uuid(i), uuid(j));
     }
   }
   if (nvml != nullptr) set_->SetLinks(std::move(links));

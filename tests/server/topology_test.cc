@@ -128,7 +128,8 @@ TEST(ServerDevices, ReadAndLogHowGpusAreConnected) {
   ASSERT_TRUE(nvml.ok()) << nvml.status();
   devices.ReadLinks(nvml->get());
   EXPECT_EQ(devices.set().topology().Choose(0b111, 2), 0b101U) << "6 links instead of 4";
-  for (const char* const part : {"device_links", R"("reaches":"1,2")", R"("nvlinks":"4,6")", R"("numa_node":1)"}) {
+  for (const char* const part :
+       {"device_links", R"("reaches":"1,2")", R"("nvlinks":"4,6")", R"("nvlinks":"6,6")", R"("numa_node":1)"}) {
     EXPECT_THAT(lines, ::testing::HasSubstr(part));
   }
   lines.clear();
