@@ -83,7 +83,7 @@ void ServerDevices::ReadLinks(const Nvml* nvml) {
                   {"reaches", absl::StrJoin(reached, ",")},
                   {"nvlinks", absl::StrJoin(nvlinks, ",")},
                   {"numa_node", node},
-                  {"pinned_memory", node >= 0 && may_place ? "on its node" : "on any node"}});
+                  {"pinned_memory", node >= 0 && may_place ? "its node preferred" : "any node"}});
   }
 }
 
