@@ -21,12 +21,14 @@ Strategy ChooseStrategy(const Workload& work, const PlannerOptions& options) {
 
 namespace {
 
-// What takes as long as the waits for cuts and the copies' starts that devices without links need, in the least bytes
-// of a device: about 2 ms.
+// An estimate, not a measurement: devices without links spend 2 ms more on waits for cuts and starts of copies, which
+// is the time of this many times the least bytes of a device.
 constexpr int64_t kDetour = 3;
 
-// The time of the bus that is busy longest, in bytes. Of the work, one half is copied in and then another one out.
-// Where copies pass through the host, each device meanwhile takes the rows that the others had, and gives them as many.
+// An estimate of the time of the bus that is busy longest, in bytes. One half of the work is copied in and then the
+// other one out. Where copies pass through the host, each device meanwhile takes the rows that the others had, and
+// gives them as many. Without links, two GPUs were slower than one where this predicts a gain (bench/NOTES.md, "One
+// array on several GPUs"), so only --peer-access=off asks for it.
 int64_t BusBytes(int64_t work_bytes, int64_t least_bytes, uint64_t devices, bool are_linked) {
   const int64_t count = std::max(1, DeviceSet::Count(devices)), part = work_bytes / count;
   return are_linked ? part : part + part / 2 * (count - 1) / count + kDetour * least_bytes;
