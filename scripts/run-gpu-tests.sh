@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Runs the GPU tests of this archive, one binary after the other, and prints a summary.
 #
-#   ./run-gpu-tests.sh [--sanitize[=TOOL]] [--every N] [--jobs N] [--large] [--filter PATTERN]
+#   ./run-gpu-tests.sh [--sanitize[=TOOL]] [--every N] [--jobs N] [--large] [--without-links] [--filter PATTERN]
 #
 #   --sanitize  under compute-sanitizer (on the PATH, or named by COMPUTE_SANITIZER): memcheck, or TOOL,
 #               racecheck, initcheck or synccheck
 #   --every     about one in N cases of tests that have many; racecheck makes some hundreds of times slower
 #   --jobs      run each binary's tests in N processes at a time (1)
 #   --large     also run the tests of more than 2^31 elements, which need tens of GB of GPU memory
+#   --without-links
+#               only the tests of several GPUs that need no access to each other's memory, and without it
 #   --filter    GoogleTest's --gtest_filter, for every binary
 #
 # Leaves a log of each process in gpu-test-logs/. Exits with 1 if a test failed or every test was skipped.
@@ -17,7 +19,7 @@ cd "$(dirname "$0")" || exit 1
 tool='' filter='*' jobs=1
 lists=(gpu-tests.txt)
 usage() {
-  sed -n '2,14s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,16s/^# \{0,1\}//p' "$0" >&2
   exit 2
 }
 number() { [[ ${1:-} =~ ^[1-9][0-9]*$ ]] || usage; }
@@ -36,6 +38,10 @@ while [ $# -gt 0 ]; do
       shift
       ;;
     --large) lists+=(large-tests.txt) ;;
+    --without-links)
+      export CORANK_PEER_ACCESS=off
+      filter='*/Sharded.*:*ShardedFromHost*:ShardedTables*:SharedSegments*'  # as in tests/CMakeLists.txt
+      ;;
     --filter)
       filter=${2:?--filter needs a pattern}
       shift

@@ -120,6 +120,16 @@ def test_runner_shares_tests_out_and_thins_them(archive: Path) -> None:
     assert [log.read_text("utf-8").splitlines()[0] for log in logs] == [f"{i} of 3, one in 16" for i in range(3)]
 
 
+def test_runner_takes_tests_without_links_as_ctest_does(archive: Path) -> None:
+    add_test(archive, "one", PASSES, 0)
+    told = 'echo "$CORANK_PEER_ACCESS $@"'
+    (archive / "bin" / "one").write_text(f"#!/bin/sh\n{told}\necho '{PASSES}'\n", encoding="utf-8")
+    assert run_tests(archive, "--without-links") == (0, "3 passed, 0 failed, 0 skipped")
+    access, option = (archive / "gpu-test-logs" / "one.0.log").read_text("utf-8").splitlines()[0].split()
+    assert access == "off"
+    assert f"COMMAND ${{name}} {option})" in (ROOT / "tests" / "CMakeLists.txt").read_text("utf-8")
+
+
 def test_runner_takes_each_tool_of_the_sanitizer(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add_test(archive, "one", PASSES, 0)
     sanitizer = archive / "sanitizer"
