@@ -17,10 +17,11 @@ ABSL_FLAG(std::vector<std::string>, devices, {"all"},
 ABSL_FLAG(int32_t, devices_per_request, 0,
           "Most GPUs that share one large request, 1 to 64. Only idle GPUs share it, so that under load each "
           "request has one. Also the most parts of a sharded array. 0: all of them. 1: none shares.");
-ABSL_FLAG(std::string, peer_access, "auto",
-          "Whether GPUs reach each other's memory: auto, which is where they can, or off, for tests. Without it, GPUs "
-          "share fewer requests, and sharded arrays have one part. With off, GPUs also share sorts whose rows pass "
-          "through the host, which is slower than one GPU.");
+ABSL_FLAG(
+    std::string, peer_access, "auto",
+    "Whether GPUs read each other's memory. auto: where the host supports it. off: never, which is for tests. GPUs "
+    "that cannot read it share fewer requests, and their sharded arrays have one part. With off, GPUs also share "
+    "sorts by passing rows through the host, which is slower than one GPU.");
 ABSL_FLAG(int32_t, lanes, 4, "Requests that each device runs at the same time, 1 to 256.");
 ABSL_FLAG(int32_t, long_lanes, 8,
           "Streams, and requests on large arrays outside messages, that each device runs at the same time, 1 to 256.");

@@ -1,5 +1,5 @@
-// A double of NVIDIA's management library, with GPUs that always report the same, and one that reports nothing. Four
-// links lead from the first GPU to a near one, and two of each of them to a switch, to which a far one has eighteen.
+// A double of NVIDIA's management library. Its GPUs always report the same; "GPU-mute" reports nothing. Four links
+// connect the first GPU with "GPU-near". Both have two more links to a switch, and "GPU-far" has eighteen to it.
 #include <cstring>
 
 extern "C" {
