@@ -30,12 +30,12 @@ absl::Status OnEachShard(size_t count, const Work& work) {
 }
 
 /// Lets that many threads wait for each other, again and again.
-class Meeting {
+class Barrier {
  public:
-  explicit Meeting(size_t threads) : threads_(threads) {}
+  explicit Barrier(size_t threads) : threads_(threads) {}
 
   /// Returns to all of them whether each has come with `ok`.
-  bool Await(bool ok) ABSL_LOCKS_EXCLUDED(mutex_) {
+  bool ArriveAndWait(bool ok) ABSL_LOCKS_EXCLUDED(mutex_) {
     const absl::MutexLock lock(&mutex_);
     all_ok_ = all_ok_ && ok;
     const uint64_t round = round_;

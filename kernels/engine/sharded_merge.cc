@@ -368,17 +368,17 @@ absl::Status ShardedMerge::Merge() {
   size_t most_tiles = 0;
   for (const std::vector<Tile>& tiles : tiles_) most_tiles = std::max(most_tiles, tiles.size());
   are_copied_.assign(most_tiles, std::vector<const void*>(size()));
-  Meeting meeting(size());
+  Barrier barrier(size());
   // Buffers of all shards must be there before pieces go to them, and pieces enqueued before a merge waits for them.
-  const auto meet = [&](const absl::Status& status) {
-    return options_.is_on_host ? status.ok() : meeting.Await(status.ok());
+  const auto wait = [&](const absl::Status& status) {
+    return options_.is_on_host ? status.ok() : barrier.ArriveAndWait(status.ok());
   };
   return OnEachShard(size(), [&](size_t i) {
     absl::Status status = PrepareCopies(i);
-    bool all_ok = meet(status);
+    bool all_ok = wait(status);
     for (size_t tile = 0; tile < most_tiles && all_ok; ++tile) {
       if (status.ok()) status = CopyPieces(i, tile);
-      all_ok = meet(status);
+      all_ok = wait(status);
       if (all_ok) status = MergeTile(i, tile);
     }
     if (!all_ok || !status.ok()) return status;
