@@ -4,30 +4,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <thread>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 
 namespace corank {
 
+/// Starts a thread that runs the function. std::system_error: the system has no thread left.
+std::thread StartThread(std::function<void()> function);
+
 /// Calls work(0) to work(count - 1), each on a thread of its own except the first, and waits for all. Returns the first
 /// error. A call to the driver takes microseconds, so one thread for all devices would keep them waiting.
-template <typename Work>
-absl::Status OnEachShard(size_t count, const Work& work) {
-  std::vector<absl::Status> statuses(count);
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < count; ++i) {
-    threads.emplace_back([&work, &statuses, i] { statuses[i] = work(i); });
-  }
-  if (count > 0) statuses[0] = work(0);
-  for (std::thread& thread : threads) thread.join();
-  absl::Status first;
-  for (const absl::Status& status : statuses) first.Update(status);
-  return first;
-}
+/// RESOURCE_EXHAUSTED, without a call of `work`, if a thread does not start: the others could wait for it at a Barrier.
+absl::Status OnEachShard(size_t count, absl::FunctionRef<absl::Status(size_t)> work,
+                         absl::FunctionRef<std::thread(std::function<void()>)> start = StartThread);
 
 /// Lets that many threads wait for each other, again and again.
 class Barrier {

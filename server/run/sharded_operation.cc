@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/time/time.h"
+#include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/memory/device_set.h"
 #include "server/model/parts.h"
@@ -112,6 +114,10 @@ absl::Status ShardedOperation::Execute(Lane& lane, Outcome& outcome) {
   std::vector<ShardResult> results;
   absl::Status status = Begin(lane, rows, begun, results);
   if (status.ok()) status = Enqueue(lane, std::move(results));
+  // The streams judge their own errors, so this one says that no thread started for a device.
+  if (absl::IsResourceExhausted(status) && ReasonOf(status) == v1::ERROR_REASON_UNSPECIFIED) {
+    status = RetryLater(v1::ERROR_REASON_MEMORY_FULL, status.message(), absl::Seconds(1));
+  }
   CORANK_RETURN_IF_ERROR(FinishAll(begun, status, &outcome.stats));
   outcome.SetDevices(op(), shards());
   CORANK_ASSIGN_OR_RETURN(const bool is_done, Conclude(outcome));
