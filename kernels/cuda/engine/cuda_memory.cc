@@ -13,8 +13,11 @@ namespace {
 
 class PinnedBlock final : public EngineMemory {
  public:
-  using EngineMemory::EngineMemory;
-  ~PinnedBlock() override { static_cast<void>(cudaFreeHost(data())); }
+  PinnedBlock(int device, void* data, int64_t bytes) : EngineMemory(data, bytes), device_(device) {}
+  ~PinnedBlock() override { PinnedMemory(device_).Free(data()); }
+
+ private:
+  const int device_;
 };
 
 // Memory from the device's pool, like that of requests. Allocating from the system and freeing takes milliseconds and
@@ -33,8 +36,14 @@ class DeviceBlock final : public EngineMemory {
 
 class RegisteredBlock final : public EngineMemory {
  public:
-  using EngineMemory::EngineMemory;
-  ~RegisteredBlock() override { static_cast<void>(cudaHostUnregister(data())); }
+  RegisteredBlock(int device, void* data, int64_t bytes) : EngineMemory(data, bytes), device_(device) {}
+  ~RegisteredBlock() override {
+    static_cast<void>(cudaSetDevice(device_));
+    static_cast<void>(cudaHostUnregister(data()));
+  }
+
+ private:
+  const int device_;
 };
 
 class IpcBlock final : public EngineMemory {
@@ -71,10 +80,9 @@ absl::StatusOr<int64_t> AllocationBytes(void* d_base) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateHostMemory(int device, int64_t bytes) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device), "set device");
-  const absl::StatusOr<void*> h_memory = PinnedMemory().Allocate(bytes);
+  const absl::StatusOr<void*> h_memory = PinnedMemory(device).Allocate(bytes);
   if (!h_memory.ok()) return h_memory.status();
-  return std::make_unique<PinnedBlock>(*h_memory, bytes);
+  return std::make_unique<PinnedBlock>(device, *h_memory, bytes);
 }
 
 absl::StatusOr<std::unique_ptr<EngineMemory>> AllocateDeviceMemory(int device, int64_t bytes) {
@@ -91,7 +99,7 @@ absl::StatusOr<std::unique_ptr<EngineMemory>> PinHostMemory(int device, void* h_
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device), "set device");
   CORANK_RETURN_IF_CUDA_FAILED(cudaHostRegister(h_bytes, static_cast<size_t>(bytes), cudaHostRegisterPortable),
                                "pin host memory");
-  return std::make_unique<RegisteredBlock>(h_bytes, bytes);
+  return std::make_unique<RegisteredBlock>(device, h_bytes, bytes);
 }
 
 absl::StatusOr<std::unique_ptr<EngineMemory>> OpenIpcMemory(int device, absl::string_view handle, int64_t offset_bytes,

@@ -16,12 +16,14 @@
 
 namespace corank::cuda {
 
-/// Device memory from the device's pool, in the order of one stream. Neither call waits for the device.
+/// Device memory from the device's pool, in the order of one stream. Neither call waits for the device. Each sets the
+/// device, on any thread: the first call of a thread opens a context on its current device, which is the first one.
 class DeviceMemory {
  public:
   DeviceMemory(int device, cudaStream_t stream) : device_(device), stream_(stream) {}
 
   absl::StatusOr<void*> Allocate(int64_t bytes) {
+    CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
     void* d_memory = nullptr;
     CORANK_RETURN_IF_CUDA_FAILED(cudaMallocAsync(&d_memory, static_cast<size_t>(bytes), stream_),
                                  "the GPU has no memory left");
@@ -39,21 +41,26 @@ class DeviceMemory {
 };
 
 /// Pinned host memory, for all devices. Allocating is slow and freeing waits for the device, so the arena keeps it.
-/// `numa_node`: where the memory should be; -1: anywhere.
+/// `device`: which each call sets, like those of DeviceMemory. `numa_node`: where the memory should be; -1: anywhere.
 class PinnedMemory {
  public:
-  explicit PinnedMemory(int numa_node = -1) : numa_node_(numa_node) {}
+  explicit PinnedMemory(int device, int numa_node = -1) : device_(device), numa_node_(numa_node) {}
 
   absl::StatusOr<void*> Allocate(int64_t bytes) {
+    CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
     void* h_memory = nullptr;
     const PreferNumaNode here(numa_node_);
     CORANK_RETURN_IF_CUDA_FAILED(cudaHostAlloc(&h_memory, static_cast<size_t>(bytes), cudaHostAllocPortable),
                                  "the host has no memory left to pin");
     return h_memory;
   }
-  void Free(void* h_memory) { static_cast<void>(cudaFreeHost(h_memory)); }
+  void Free(void* h_memory) {
+    static_cast<void>(cudaSetDevice(device_));
+    static_cast<void>(cudaFreeHost(h_memory));
+  }
 
  private:
+  int device_;
   int numa_node_;
 };
 

@@ -69,7 +69,8 @@ CudaStream::CudaStream(int device, int numa_node, int64_t keep_bytes, const Kept
       stream_(stream),
       relay_(device, stream),
       device_arena_(DeviceMemory(device, stream), {kDeviceChunkBytes, kFirstChunkBytes, keep_bytes, kept.device}),
-      pinned_arena_(PinnedMemory(numa_node), {kPinnedChunkBytes, kFirstChunkBytes, kKeepPinnedBytes, kept.host}) {}
+      pinned_arena_(PinnedMemory(device, numa_node),
+                    {kPinnedChunkBytes, kFirstChunkBytes, kKeepPinnedBytes, kept.host}) {}
 
 CudaStream::~CudaStream() {
   // Running work uses the memory of the arenas. Errors mean a ruined context, and nothing can be done about them.
@@ -237,6 +238,7 @@ absl::StatusOr<const void*> CudaStream::MarkPoint() {
 
 absl::Status CudaStream::After(const void* point) {
   if (point == nullptr) return absl::OkStatus();
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   has_unfinished_work_ = true;
   CORANK_RETURN_IF_CUDA_FAILED(
       cudaStreamWaitEvent(stream_, static_cast<cudaEvent_t>(const_cast<void*>(point)), cudaEventWaitDefault),
