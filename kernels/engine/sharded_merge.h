@@ -1,8 +1,8 @@
 // Merges sorted runs on several devices, each of which makes a part of the result.
 //
 // Algorithm: cuts by rank divide the result into a part for each device, and these into tiles. While a device merges a
-//            tile, the others send it the pieces of the next one, and the tile before leaves for the host. Four GPUs
-//            that all send reach 1.4 times the rate of four that all fetch.
+//            tile, the others send it the pieces of the next one, and the tile before leaves for the host. Owners send,
+//            because links carry more when all GPUs send than when all fetch.
 // Runs in the devices' memory: EngineStream::SplitRuns or KeyCuts finds the cuts, once. The host waits for them. A
 //            sorted array in parts on several devices is a run for each part. Meanwhile each device checks the order of
 //            its runs, and the host that of their ends.

@@ -1,7 +1,7 @@
 // Sorts one array whose parts, the shards, lie on several devices.
 //
 // Algorithm: each device sorts its shard, or finds its first rows if only those are wanted. ShardedMerge merges the
-//            sorted shards: each device pulls pieces from the others and makes a part of the result.
+//            sorted shards: each device sends the others pieces of its shard and makes a part of the result.
 // Work: a sort of each shard, and one merge of the result; (shards - 1) / shards of its rows cross a link.
 // Stability: equal keys keep the order of the shards and, within a shard, of its rows.
 // Waits: the host waits once, for the cuts; twice where the devices do not reach each other's memory.
