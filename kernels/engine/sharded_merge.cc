@@ -358,8 +358,22 @@ absl::Status ShardedMerge::PrepareCopies(size_t shard) {
     if (status.ok()) status = Allocate(copier, BufferBytes(rows, runs, options_.value_bytes), &buffer.values);
     if (!status.ok()) return status;
   }
+  if (!options_.is_on_host) {
+    const absl::StatusOr<const void*> are_allocated = copier.MarkPoint();
+    if (!are_allocated.ok()) return are_allocated.status();
+    are_allocated_[shard] = *are_allocated;
+  }
   for (const void* const point : are_ready_) {
     if (absl::Status waits = copier.After(point); !waits.ok()) return waits;
+  }
+  return absl::OkStatus();
+}
+
+// Memory is allocated in the order of its copier's stream, and other copiers write it.
+absl::Status ShardedMerge::AwaitBuffers(size_t shard) {
+  for (size_t other = 0; other < size() && !options_.is_on_host; ++other) {
+    if (other == shard) continue;
+    if (absl::Status waits = shards_[shard].copier->After(are_allocated_[other]); !waits.ok()) return waits;
   }
   return absl::OkStatus();
 }
@@ -367,6 +381,7 @@ absl::Status ShardedMerge::PrepareCopies(size_t shard) {
 absl::Status ShardedMerge::Merge() {
   size_t most_tiles = 0;
   for (const std::vector<Tile>& tiles : tiles_) most_tiles = std::max(most_tiles, tiles.size());
+  are_allocated_.assign(size(), nullptr);
   are_copied_.assign(most_tiles, std::vector<const void*>(size()));
   Barrier barrier(size());
   // Buffers of all shards must be there before pieces go to them, and pieces enqueued before a merge waits for them.
@@ -376,6 +391,7 @@ absl::Status ShardedMerge::Merge() {
   return OnEachShard(size(), [&](size_t i) {
     absl::Status status = PrepareCopies(i);
     bool all_ok = wait(status);
+    if (all_ok) status = AwaitBuffers(i);
     for (size_t tile = 0; tile < most_tiles && all_ok; ++tile) {
       if (status.ok()) status = CopyPieces(i, tile);
       all_ok = wait(status);

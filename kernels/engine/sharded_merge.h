@@ -137,6 +137,7 @@ class ShardedMerge {
   absl::Status CheckRun(const Run& run, Check* check);
   void CutAnywhere();
   absl::Status PrepareCopies(size_t shard);
+  absl::Status AwaitBuffers(size_t shard);
   void CutTileOnHost(size_t shard, size_t number);
   std::vector<MergeInput> PiecesOf(size_t shard, size_t number);
   absl::Status CopyRows(EngineStream& stream, const void* d_to, const char* from, int64_t bytes) const;
@@ -153,6 +154,8 @@ class ShardedMerge {
   std::vector<const void*> are_ready_;      // points of the shards' streams
   std::vector<std::vector<Tile>> tiles_;    // by shard
   std::vector<std::vector<Rows>> buffers_;  // by shard
+  // By shard: points of the copiers after which the memory of the buffers is there for other streams too.
+  std::vector<const void*> are_allocated_;
   // By tile and shard: points after which the pieces that the shard copies are there.
   std::vector<std::vector<const void*>> are_copied_;
   std::vector<int64_t> positions_;    // rows of the result before each cut

@@ -1,5 +1,7 @@
 // ShardedMerge of runs in host memory, and of arrays in parts on several devices, compared with a stable merge of the
 // whole. Where the machine has too few devices, several streams of one stand for them.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <iterator>
 #include <numeric>
@@ -174,6 +176,31 @@ class WrongCuts final : public ForwardingStream {
   }
 };
 
+// Writes down the points before its first copy. Engines without points have null ones.
+class WatchedCopier final : public ForwardingStream {
+ public:
+  using ForwardingStream::ForwardingStream;
+  absl::StatusOr<const void*> MarkPoint() override {
+    const absl::StatusOr<const void*> point = ForwardingStream::MarkPoint();
+    if (!has_copied_ && point.ok()) marked_.push_back(*point);
+    return point;
+  }
+  absl::Status After(const void* point) override {
+    if (!has_copied_) awaited_.push_back(point);
+    return ForwardingStream::After(point);
+  }
+  absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) override {
+    has_copied_ = true;
+    return ForwardingStream::Copy(d_to, d_from, bytes);
+  }
+  const std::vector<const void*>& marked() const { return marked_; }
+  const std::vector<const void*>& awaited() const { return awaited_; }
+
+ private:
+  bool has_copied_ = false;
+  std::vector<const void*> marked_, awaited_;
+};
+
 class ShardedArrays : public OnEnginesUnderTest {
  protected:
   struct Case {
@@ -207,6 +234,22 @@ class ShardedArrays : public OnEnginesUnderTest {
     return arrays;
   }
 
+  // Before its first copy, each copier waits for the runs and for the memory that each other one has allocated.
+  static void CheckPoints(const std::vector<const WatchedCopier*>& copiers, const std::vector<const void*>& are_ready) {
+    for (const WatchedCopier* const copier : copiers) {
+      std::vector<const void*> points = are_ready;
+      for (const WatchedCopier* const other : copiers) {
+        ASSERT_FALSE(other->marked().empty());
+        if (other != copier) points.push_back(other->marked().front());
+      }
+      ASSERT_GE(copier->awaited().size(), points.size());
+      // A copier without rows to send goes on to later points.
+      const std::vector<const void*> first(copier->awaited().begin(),
+                                           copier->awaited().begin() + static_cast<ptrdiff_t>(points.size()));
+      EXPECT_THAT(first, ::testing::UnorderedElementsAreArray(points));
+    }
+  }
+
   Merged Merge(const Case& test, const std::vector<Bytes>& keys, const std::vector<Bytes>& values) {
     const size_t devices = test.shards.size() + 1;
     std::vector<int64_t> counts = test.shards;
@@ -219,13 +262,17 @@ class ShardedArrays : public OnEnginesUnderTest {
       return static_cast<char*>(memory.back()->data());
     };
     std::vector<ShardResult> results;
+    std::vector<const WatchedCopier*> copiers;
     for (size_t shard = 0; shard < devices; ++shard) {
       ShardResult& result = results.emplace_back();
-      for (EngineStream** const made : {&result.stream, &result.copier}) {
-        streams.push_back(*engine(shard).CreateStream());
-        *made = streams.back().get();
-        EXPECT_TRUE((*made)->Begin().ok());
-      }
+      streams.push_back(*engine(shard).CreateStream());
+      result.stream = streams.back().get();
+      auto copier = std::make_unique<WatchedCopier>(*engine(shard).CreateStream());
+      result.copier = copier.get();
+      copiers.push_back(copier.get());
+      streams.push_back(std::move(copier));
+      EXPECT_TRUE(result.stream->Begin().ok());
+      EXPECT_TRUE(result.copier->Begin().ok());
       result.count = counts[shard];
       result.keys = allocate(shard, result.count * key_bytes());
       result.values = allocate(shard, result.count * test.value_bytes);
@@ -268,6 +315,7 @@ class ShardedArrays : public OnEnginesUnderTest {
     ShardedMerge merge(options, results);
     EXPECT_TRUE(merge.Cut(std::move(runs), are_ready, *cutter).ok());
     EXPECT_TRUE(merge.Merge().ok());
+    CheckPoints(copiers, are_ready);
     Merged merged;
     for (const ShardResult& result : results) {
       const auto fetch = [&](const void* from, int64_t bytes, Bytes& to) {
