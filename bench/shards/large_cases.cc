@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -258,8 +259,14 @@ void Add(Work work, int64_t count, const std::vector<Engine*>& engines, std::vec
   const int64_t part = count / devices + 2;
   const int64_t needed = 2 * part * kKeyBytes + WorkspaceBytes(work, part, static_cast<int>(devices), *engines.front());
   constexpr double kUsable = 0.97;
+  const std::string name = absl::StrCat("large/", work == Work::kSort ? "sort" : "merge");
   for (const Engine* const engine : engines) {
-    if (static_cast<double>(needed) > kUsable * static_cast<double>(engine->info().memory_bytes)) return;
+    const auto usable = static_cast<int64_t>(kUsable * static_cast<double>(engine->info().memory_bytes));
+    if (needed <= usable) continue;
+    std::fprintf(
+        stderr, "shards_bench: leaves out %s, which needs %lld bytes on each of %lld devices; one has %lld to use\n",
+        name.c_str(), static_cast<long long>(needed), static_cast<long long>(devices), static_cast<long long>(usable));
+    return;
   }
   Case entry;
   Row& row = entry.failure_row;
@@ -272,7 +279,7 @@ void Add(Work work, int64_t count, const std::vector<Engine*>& engines, std::vec
   row.reference_name = "one device, its part";
   row.details["devices"] = static_cast<double>(devices);
   row.details["GiB"] = static_cast<double>(count * kKeyBytes) / (int64_t{1} << 30);
-  entry.name = absl::StrCat("large/", work == Work::kSort ? "sort" : "merge");
+  entry.name = name;
   entry.repetitions = 3;
   entry.prepare = [=]() -> absl::StatusOr<Contest> {
     auto all = std::make_shared<LargeWorker>(work, count, engines);
