@@ -4,9 +4,12 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/string_view.h"
 #include "bench/harness/statistics.h"
 #include "bench/service/closed_loop.h"
 #include "bench/service/inline_work.h"
@@ -19,21 +22,28 @@ namespace {
 
 constexpr char kShared[] = "beside-shared", kWhole[] = "beside-whole";
 
-// Sorts a kept array into another, again and again, until it is destroyed.
+std::string SortedName(const std::string& name) { return name + "-sorted"; }
+
+// Sorts a kept array into another.
+absl::Status SortKept(v1::CorankService::Stub& stub, const std::string& name, int64_t count, bool sharded) {
+  v1::SortRequest request;
+  request.mutable_keys()->set_type(v1::ELEMENT_TYPE_UINT32);
+  request.mutable_keys()->set_count(count);
+  request.mutable_keys()->mutable_stored()->set_name(name);
+  request.mutable_keys_destination()->mutable_stored()->set_name(SortedName(name));
+  request.mutable_keys_destination()->mutable_stored()->set_sharded(sharded);
+  grpc::ClientContext context;
+  v1::SortResponse response;
+  return FromGrpc(stub.Sort(&context, request, &response));
+}
+
+// Does so again and again, until it is destroyed.
 class LargeSorts {
  public:
   LargeSorts(v1::CorankService::Stub& stub, const std::string& name, int64_t count, bool sharded)
       : thread_([this, &stub, name, count, sharded] {
-          v1::SortRequest request;
-          request.mutable_keys()->set_type(v1::ELEMENT_TYPE_UINT32);
-          request.mutable_keys()->set_count(count);
-          request.mutable_keys()->mutable_stored()->set_name(name);
-          request.mutable_keys_destination()->mutable_stored()->set_name(name + "-sorted");
-          request.mutable_keys_destination()->mutable_stored()->set_sharded(sharded);
           while (!done_ && status_.ok()) {
-            grpc::ClientContext context;
-            v1::SortResponse response;
-            status_ = FromGrpc(stub.Sort(&context, request, &response));
+            status_ = SortKept(stub, name, count, sharded);
             ++sorted_;
           }
         }) {}
@@ -52,6 +62,26 @@ class LargeSorts {
   absl::Status status_;
   std::thread thread_;
 };
+
+// Stores the arrays, and checks a sort of each kind once.
+absl::Status KeepAndCheck(v1::MemoryService::Stub& memory, v1::CorankService::Stub& stub, int64_t count) {
+  std::vector<uint32_t> keys = UniformKeys(count);
+  for (const bool sharded : {false, true}) {
+    KeptArray array;
+    array.name = sharded ? kShared : kWhole;
+    array.sharded = sharded;
+    if (absl::Status kept = Keep(memory, array, keys.data(), count); !kept.ok()) return kept;
+  }
+  keys = SortedOnAllCores(std::move(keys));
+  const absl::string_view sorted(reinterpret_cast<const char*>(keys.data()), keys.size() * sizeof(uint32_t));
+  for (const bool sharded : {false, true}) {
+    const std::string name = sharded ? kShared : kWhole;
+    absl::Status status = SortKept(stub, name, count, sharded);
+    if (status.ok()) status = CheckKept(memory, SortedName(name), sorted);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
 
 // Small sorts beside one kind of large ones.
 struct Phase {
@@ -89,15 +119,7 @@ absl::StatusOr<Row> MeasureBeside(const BesideLoad& load, int64_t large_keys, co
   const auto channel = Connect(options.corankd, 1).front();
   const auto memory = v1::MemoryService::NewStub(channel);
   const auto stub = v1::CorankService::NewStub(channel);
-  {
-    const std::vector<uint32_t> keys = UniformKeys(large_keys);
-    for (const bool sharded : {false, true}) {
-      KeptArray array;
-      array.name = sharded ? kShared : kWhole;
-      array.sharded = sharded;
-      if (absl::Status kept = Keep(*memory, array, keys.data(), large_keys); !kept.ok()) return kept;
-    }
-  }
+  if (absl::Status kept = KeepAndCheck(*memory, *stub, large_keys); !kept.ok()) return kept;
   const InlineWork work = MakeInlineWork(InlineOperator::kSort, load.keys);
   auto client = LightClient::Connect(options.corankd, 1, 1);
   if (!client.ok()) return client.status();

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "bench/service/closed_loop.h"
 
 namespace corank::bench {
@@ -35,6 +37,21 @@ absl::Status Keep(v1::MemoryService::Stub& stub, const KeptArray& array, const v
   }
   writer->WritesDone();
   return FromGrpc(writer->Finish());
+}
+
+absl::Status CheckKept(v1::MemoryService::Stub& stub, const std::string& name, absl::string_view bytes) {
+  grpc::ClientContext context;
+  v1::FetchArrayRequest request;
+  request.set_name(name);
+  const auto reader = stub.FetchArray(&context, request);
+  v1::FetchArrayResponse message;
+  bool are_same = true;
+  while (reader->Read(&message)) {
+    are_same = are_same && absl::ConsumePrefix(&bytes, message.chunk().data());
+  }
+  if (absl::Status status = FromGrpc(reader->Finish()); !status.ok()) return status;
+  if (!are_same || !bytes.empty()) return absl::InternalError(absl::StrCat("corankd: wrong bytes in ", name));
+  return absl::OkStatus();
 }
 
 }  // namespace corank::bench

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "corank/v1/array.pb.h"
 #include "corank/v1/memory_service.grpc.pb.h"
 
@@ -19,6 +20,9 @@ struct KeptArray {
 
 /// Stores the elements, whose bytes `data` has.
 absl::Status Keep(v1::MemoryService::Stub& stub, const KeptArray& array, const void* data, int64_t count);
+
+/// INTERNAL unless the kept array has these bytes.
+absl::Status CheckKept(v1::MemoryService::Stub& stub, const std::string& name, absl::string_view bytes);
 
 }  // namespace corank::bench
 
