@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from corank._cores import by_all_cores
 
 _PIECE_BYTES = 16 << 20
 _THREADS = 8
@@ -36,5 +37,5 @@ def copy_into(into: NDArray[Any], source: NDArray[Any]) -> None:
         _copy(into, source)
         return
     ends = [into.size * at // threads for at in range(threads + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda begin, end: _copy(into[begin:end], source[begin:end]), ends, ends[1:]))
+    parts = [slice(begin, end) for begin, end in zip(ends, ends[1:])]
+    by_all_cores(lambda part: _copy(into[part], source[part]), parts)

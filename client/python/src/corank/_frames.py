@@ -6,11 +6,9 @@ polars is not imported: a table of it says by its type what it is, and its modul
 from __future__ import annotations
 
 import functools
-import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +17,7 @@ from numpy.typing import NDArray
 
 from corank._arrow_rows import decoded_runs, indices_of, take_column, take_rows, unified, with_one_dictionary
 from corank._column_names import listed
+from corank._cores import by_all_cores
 from corank._errors import InvalidArgument
 from corank._key_columns import Nan, Nulls, held_type, numbers_of, one_array
 from corank._pieces import of_pieces
@@ -216,8 +215,7 @@ class ByColumn(Library):
             makers += [functools.partial(self._picked, each.table, name, places) for name in each.names]
         if len(makers) < 2 or sum(each.rows.size * len(each.names) for each in wanted) < _ROWS_OF_ONE_THREAD:
             return [make() for make in makers]
-        with ThreadPoolExecutor(min(len(makers), os.cpu_count() or 1)) as pool:
-            return list(pool.map(lambda make: make(), makers))
+        return by_all_cores(lambda make: make(), makers)
 
     @abstractmethod
     def _places(self, rows: Rows) -> Any:
@@ -388,7 +386,7 @@ class PolarsFrames(Library):
         def put(piece: slice) -> None:
             found[piece] = frame[piece].hash_rows(seed=seed).to_numpy()
 
-        list(of_pieces(put, found.size, _ROWS_TO_HASH))
+        of_pieces(put, found.size, _ROWS_TO_HASH)
         return found
 
     def are_equal(self, keys: Sequence[Any], rows: Sequence[Rows]) -> bool:

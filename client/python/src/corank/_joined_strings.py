@@ -49,7 +49,7 @@ class JoinedStrings:
                 ends[: lengths.size] += end
                 end, ends = ends[lengths.size - 1] if lengths.size else end, ends[lengths.size :]
 
-        list(of_pieces(put, len(self._column)))
+        of_pieces(put, len(self._column))
 
     def put_bytes(self, into: NDArray[np.uint8]) -> None:
         """Writes the bytes of all strings."""
@@ -66,7 +66,7 @@ class JoinedStrings:
                         rest[: last - first] = np.frombuffer(data, np.uint8, last - first, first)
                         rest = rest[last - first :]
 
-        list(of_pieces(put, len(self._column)))
+        of_pieces(put, len(self._column))
 
     def validity(self) -> NDArray[np.uint8] | None:
         """The bitmap of the strings that are not null; None: no string is."""

@@ -46,7 +46,7 @@ def one_array(column: Any) -> Any:
         return JoinedStrings(column).array()
     if has_strings(column.type):
         return _large(column)
-    pieces = list(of_pieces(lambda piece: _large(column[piece]), len(column)))  # of what a dictionary or a type holds
+    pieces = of_pieces(lambda piece: _large(column[piece]), len(column))  # of what a dictionary or a type holds
     return JoinedStrings(pa.chunked_array(pieces)).array()
 
 

@@ -92,5 +92,5 @@ def _packed(arrays: Sequence[Any], fields: Sequence[_Field], dtype: np.dtype[Any
             np.add(packed, numbers, out=packed, dtype=np.uint64, casting="unsafe")  # modulo 2**64
         np.subtract(packed, np.uint64(base & _WORD), out=out[piece], casting="unsafe")
 
-    list(of_pieces(pack_piece, out.size))
+    of_pieces(pack_piece, out.size)
     return out

@@ -34,7 +34,7 @@ def row_hashes(keys: Any, nan: Nan, seed: int) -> U64:
         for column in keys.columns:
             _mix_column(out[piece], one_array(column.slice(piece.start, piece.stop - piece.start)), nan, factors)
 
-    list(of_pieces(mix_piece, keys.num_rows))
+    of_pieces(mix_piece, keys.num_rows)
     return out
 
 

@@ -6,15 +6,14 @@ freed: fresh pages cost more than the copy.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike, NDArray
 
+from corank._cores import by_all_cores
 from corank._pieces import of_pieces
 
 
@@ -41,7 +40,7 @@ def taken(columns: Sequence[NDArray[Any]], rows: NDArray[Any]) -> list[NDArray[A
             column.take(places, out=into[piece], mode="clip")  # "raise" would write to a buffer first
 
     if dense:
-        list(of_pieces(take, rows.size))
+        of_pieces(take, rows.size)
     return made
 
 
@@ -50,9 +49,8 @@ def joined(chunks: Sequence[NDArray[Any]]) -> NDArray[Any]:
     ends = np.cumsum([chunk.size for chunk in chunks])
     out = pooled(int(ends[-1]), chunks[0].dtype)
 
-    def put(end: int, chunk: NDArray[Any]) -> None:
-        out[end - chunk.size : end] = chunk
+    def put(at: int) -> None:
+        out[ends[at] - chunks[at].size : ends[at]] = chunks[at]
 
-    with ThreadPoolExecutor(min(len(chunks), os.cpu_count() or 1)) as pool:
-        list(pool.map(put, ends, chunks))
+    by_all_cores(put, range(len(chunks)))
     return out
