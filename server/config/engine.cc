@@ -21,7 +21,7 @@ ABSL_FLAG(
     std::string, peer_access, "auto",
     "Whether GPUs read each other's memory. auto: where the host supports it. off: never, which is for tests. GPUs "
     "that cannot read it share fewer requests, and their sharded arrays have one part. With off, GPUs also share "
-    "sorts by passing rows through the host, which is slower than one GPU.");
+    "sorts by passing rows through the host, which gains less than over links.");
 ABSL_FLAG(int32_t, lanes, 4, "Requests that each device runs at the same time, 1 to 256.");
 ABSL_FLAG(int32_t, long_lanes, 8,
           "Streams, and requests on large arrays outside messages, that each device runs at the same time, 1 to 256.");

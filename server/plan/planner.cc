@@ -27,8 +27,8 @@ constexpr int64_t kDetour = 3;
 
 // An estimate of the time of the bus that is busy longest, in bytes. One half of the work is copied in and then the
 // other one out. Where copies pass through the host, each device meanwhile takes the rows that the others had, and
-// gives them as many. Without links, two GPUs were slower than one where this predicts a gain (bench/NOTES.md, "One
-// array on several GPUs"), so only --peer-access=off asks for it.
+// gives them as many. It has been compared with arrays of one size only (bench/NOTES.md, "One array on several GPUs"),
+// so only --peer-access=off asks for it.
 int64_t BusBytes(int64_t work_bytes, int64_t least_bytes, uint64_t devices, bool are_linked) {
   const int64_t count = std::max(1, DeviceSet::Count(devices)), part = work_bytes / count;
   return are_linked ? part : part + part / 2 * (count - 1) / count + kDetour * least_bytes;
