@@ -114,9 +114,9 @@ absl::Status ShardedOperation::Execute(Lane& lane, Outcome& outcome) {
   std::vector<ShardResult> results;
   absl::Status status = Begin(lane, rows, begun, results);
   if (status.ok()) status = Enqueue(lane, std::move(results));
-  // The streams judge their own errors, so this one says that no thread started for a device.
+  // The streams judge their own errors, so this one says that no thread started for a device. Memory is not short.
   if (absl::IsResourceExhausted(status) && ReasonOf(status) == v1::ERROR_REASON_UNSPECIFIED) {
-    status = RetryLater(v1::ERROR_REASON_MEMORY_FULL, status.message(), absl::Seconds(1));
+    status = RetryLater(v1::ERROR_REASON_QUEUE_FULL, status.message(), absl::Seconds(1));
   }
   CORANK_RETURN_IF_ERROR(FinishAll(begun, status, &outcome.stats));
   outcome.SetDevices(op(), shards());
