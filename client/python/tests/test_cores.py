@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -140,6 +142,26 @@ def test_nothing_is_held_after_the_call() -> None:
         assert by_all_cores(work, range(CORES)) == list(range(CORES))
         del held, work
         assert gone() is None
+
+
+def test_nothing_is_held_after_several_errors() -> None:
+    meet = threading.Barrier(CORES, timeout=SECONDS)
+    gc.disable()
+    try:
+        for _ in range(20):
+            held = np.arange(CORES)
+
+            def work(item: int, held: Any = held) -> int:
+                meet.wait()
+                raise ValueError(held[item])
+
+            gone = weakref.ref(held)
+            with contextlib.suppress(ValueError):
+                by_all_cores(work, range(CORES))
+            del held, work
+            assert gone() is None
+    finally:
+        gc.enable()
 
 
 PROCESS = """

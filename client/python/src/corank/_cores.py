@@ -56,11 +56,12 @@ class _Crew:
         finally:  # Ctrl-C may have broken off the wait
             self._work = None  # a busy pool holds this crew for longer, but not the memory of the work
             self._wait()
-        if self._error is not None:
+            error, self._error = self._error, None  # which holds frames that hold this crew
+        if error is not None:
             try:
-                raise self._error
+                raise error
             finally:
-                self._error = None  # which holds this frame
+                del error  # which holds this frame
 
     def _help(self) -> None:
         with self._changed:
