@@ -121,6 +121,20 @@ def test_curves_of_calls_are_drawn_beside_the_echo(tmp_path: Path) -> None:
     assert "(kernels-sizes.svg)" not in make_report(tmp_path, sizes[:1])
 
 
+def test_time_is_drawn_against_the_number_of_devices(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+
+    def rows(*numbers: int) -> list[dict[str, Any]]:
+        return [
+            make_row(row=f"sort, {devices} devices", reference_name="one device", details={"devices": devices})
+            for devices in numbers
+        ]
+
+    assert "kernels-devices.svg" not in make_report(tmp_path, rows(2)), "one point beside one device is no line"
+    assert "![kernels-devices.svg](kernels-devices.svg)" in make_report(tmp_path, rows(2, 4))
+    assert "divided by the number" in (tmp_path / "kernels-devices.svg").read_text(encoding="utf-8")
+
+
 def test_stages_of_streams_and_places_are_shown_with_what_tells_the_rows_apart(tmp_path: Path) -> None:
     stages = {"queue_p50_ms": 0.5, "copy_in_p50_ms": 20.0, "kernel_p50_ms": 4.0, "copy_out_p50_ms": 19.0}
     stream = make_row(row="Sort streamed", details={**stages, "receive_p50_ms": 150.0, "streams": 8.0})
