@@ -97,10 +97,12 @@ def test_shards_bench_compares_several_devices_with_one(tmp_path: Path) -> None:
         "expand from host memory, 2 devices",
         "gather from host memory, 2 devices",
         "merge in device memory, 2 devices",
+        "merge of an array larger than a device, 2 devices",
         "move from host memory, 2 devices",
         "sort by columns from host memory, 2 devices",
         "sort in device memory, 2 devices",
         "sort from host memory, 2 devices",
+        "sort of an array larger than a device, 2 devices",
     }
     assert all(row["checked"] and row["details"]["devices"] == 2 for row in rows)
 
@@ -108,7 +110,10 @@ def test_shards_bench_compares_several_devices_with_one(tmp_path: Path) -> None:
 def test_service_bench_measures_corankd_beside_the_echo_server(tmp_path: Path) -> None:
     results = results_of("service_bench", tmp_path / "service.json", "--engine=cpu")
     assert results["machine"].startswith("cpu engine on ")
-    rows = results["rows"]
+    beside = [row for row in results["rows"] if "beside" in row["row"]]
+    assert [row["reference_name"] for row in beside] == ["alone", "alone"]
+    assert all(row["checked"] and row["details"]["large_per_second"] > 0 for row in beside)
+    rows = [row for row in results["rows"] if row not in beside]
     assert len(rows) == 9 + 2 * 2 + 7  # two points of each curve
     assert sum(row["row"].startswith("Sort inline by ") for row in rows) == 4
     assert all(row["reference_name"] == "echo server" and row["checked"] for row in rows)
