@@ -80,6 +80,7 @@ OTHER_FLAGS = {
     "--check-config",
     "--version",
     "--all",  # of corank info
+    "--cap-add",  # of docker run
     "--gpus",
     "--build-arg",
     "--health-cmd",
