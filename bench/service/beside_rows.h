@@ -17,7 +17,7 @@ struct BesideLoad {
   int64_t keys = 0;  // of a small sort, u32
 };
 
-/// Small sorts, one at a time, of which the host makes the first alone, and a GPU the others.
+/// Two kinds of small sorts, one at a time: the host does the smaller ones, and a GPU the larger ones.
 std::vector<BesideLoad> BesideLoads();
 
 /// The 99th percentile of small sorts while the server sorts an array of `large_keys` u32 again and again that all of

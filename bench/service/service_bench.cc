@@ -133,7 +133,7 @@ absl::Status AddBesideRows(LoadOptions options, Table* table) {
   for (const BesideLoad& load : BesideLoads()) {
     if (!table->Has(load.name)) continue;
     if (keeping == nullptr) {
-      // A device has the array, a part of it, and the same of two results, of which one replaces the other.
+      // A device keeps the whole array, a part of the sharded one, and two results of each: a new one replaces the old.
       auto started = StartCorankd({absl::StrCat("--kept-bytes=", 6 * large_keys * sizeof(uint32_t))});
       if (!started.ok()) return started.status();
       keeping = *std::move(started);

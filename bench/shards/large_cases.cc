@@ -122,7 +122,7 @@ class LargeWorker {
       return part.stream->CopyToDevice(static_cast<uint64_t*>(part.keys_in->data()) + first, keys, count * kKeyBytes);
     });
   }
-  // Of a merge, the part's rows are those of the first array and then of the second.
+  // A merge's part holds its rows of the first array, and then those of the second.
   uint64_t KeyAt(const LargePart& part, int64_t i) const {
     if (work_ == Work::kSort) return Mix(static_cast<uint64_t>(part.first + i));
     const int64_t half = part.count / 2;
@@ -213,7 +213,7 @@ class LargeWorker {
     return status;
   }
 
-  // Mix is a permutation, so ascending keys of which each is the image of a position are all of them.
+  // Mix is a permutation: if the keys ascend and each is Mix of some position, all of them are there.
   absl::Status Check() {
     std::atomic<bool> same{true};
     uint64_t last = 0;  // of the part before

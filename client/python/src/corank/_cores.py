@@ -84,7 +84,7 @@ class _Crew:
 
 
 def by_all_cores(made: Callable[[S], T], items: Sequence[S]) -> list[T]:
-    """`[made(item) for item in items]` by a thread for each core, none of which works on an item afterwards.
+    """`[made(item) for item in items]` by a thread for each core. All of them have ended their work by then.
 
     An exception ends the work before all items are done.
     """
