@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace corank::bench {
 
@@ -15,6 +17,24 @@ void AllocateDevice(Engine& engine, int64_t bytes, Memory* to, absl::Status& sta
   auto memory = engine.AllocateDevice(bytes);
   status.Update(memory.status());
   if (memory.ok()) *to = *std::move(memory);
+}
+
+absl::Status MakeStreams(Engine& engine, std::initializer_list<std::unique_ptr<EngineStream>*> made) {
+  for (std::unique_ptr<EngineStream>* const to : made) {
+    auto stream = engine.CreateStream();
+    if (!stream.ok()) return stream.status();
+    *to = *std::move(stream);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> SecondsOf(const std::function<absl::Status()>& work, const std::vector<EngineStream*>& streams) {
+  const absl::Time start = absl::Now();
+  absl::Status status = work();
+  for (EngineStream* const stream : streams) status.Update(stream->Finish().status());
+  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+  if (!status.ok()) return status;
+  return seconds;
 }
 
 void OnAllCores(int64_t count, const std::function<void(int64_t begin, int64_t end)>& fill) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
@@ -21,6 +22,12 @@ inline void* PlaceOf(const Memory& memory) { return memory == nullptr ? nullptr 
 
 /// Allocates on the engine's device, nothing for 0 bytes. An error goes to `status`.
 void AllocateDevice(Engine& engine, int64_t bytes, Memory* to, absl::Status& status);
+
+/// Makes streams of the engine's device.
+absl::Status MakeStreams(Engine& engine, std::initializer_list<std::unique_ptr<EngineStream>*> made);
+
+/// The seconds of `work` and of what it enqueued on the streams. They have finished even if it failed.
+absl::StatusOr<double> SecondsOf(const std::function<absl::Status()>& work, const std::vector<EngineStream*>& streams);
 
 void OnAllCores(int64_t count, const std::function<void(int64_t begin, int64_t end)>& fill);
 

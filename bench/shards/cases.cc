@@ -69,11 +69,7 @@ class Sorter {
       AllocateDevice(engine, part.count * data_->key_bytes, &part.keys_out, status);
       AllocateDevice(engine, part.count * data_->value_bytes, &part.values_in, status);
       AllocateDevice(engine, part.count * data_->value_bytes, &part.values_out, status);
-      for (std::unique_ptr<EngineStream>* const made : {&part.stream, &part.copier, &part.sender}) {
-        auto stream = engine.CreateStream();
-        if (!stream.ok()) return stream.status();
-        *made = *std::move(stream);
-      }
+      status.Update(MakeStreams(engine, {&part.stream, &part.copier, &part.sender}));
       if (!status.ok()) return status;
       parts_.push_back(std::move(part));
     }

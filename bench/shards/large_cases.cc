@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "bench/shards/arrays.h"
 #include "kernels/engine/sharded_sort.h"
 
@@ -69,15 +67,12 @@ class LargeWorker {
   // Allocates for one run, because contestants have no room at a time.
   absl::StatusOr<double> Run() {
     absl::Status status = Prepare();
-    double seconds = 0;
+    absl::StatusOr<double> seconds = 0;
     if (status.ok()) {
-      const absl::Time start = absl::Now();
-      status = DoWork();
-      for (LargePart& part : parts_) {
-        status.Update(part.stream->Finish().status());
-        status.Update(part.copier->Finish().status());
-      }
-      seconds = absl::ToDoubleSeconds(absl::Now() - start);
+      std::vector<EngineStream*> streams;
+      for (const LargePart& part : parts_) streams.insert(streams.end(), {part.stream.get(), part.copier.get()});
+      seconds = SecondsOf([this] { return DoWork(); }, streams);
+      status = seconds.status();
     }
     if (status.ok()) status = Check();
     sort_.reset();
@@ -102,11 +97,7 @@ class LargeWorker {
       AllocateDevice(engine, part.count * kKeyBytes, &part.keys_out, status);
       auto staging = engine.AllocateHost(kStagingKeys * kKeyBytes);
       status.Update(staging.status());
-      for (std::unique_ptr<EngineStream>* const made : {&part.stream, &part.copier}) {
-        auto stream = engine.CreateStream();
-        status.Update(stream.status());
-        if (stream.ok()) *made = *std::move(stream);
-      }
+      status.Update(MakeStreams(engine, {&part.stream, &part.copier}));
       if (!status.ok()) return status;
       part.staging = *std::move(staging);
       parts_.push_back(std::move(part));

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "bench/harness/inputs.h"
 #include "bench/shards/arrays.h"
 #include "kernels/engine/sharded_merge.h"
@@ -36,15 +34,12 @@ class Merger {
   // Allocates for one run, because not all contestants have room at a time.
   absl::StatusOr<double> Run() {
     absl::Status status = Prepare();
-    double seconds = 0;
+    absl::StatusOr<double> seconds = 0;
     if (status.ok()) {
-      const absl::Time start = absl::Now();
-      status = parts_.size() == 1 ? MergeWhole() : MergeParts();
-      for (MergePart& part : parts_) {
-        status.Update(part.stream->Finish().status());
-        status.Update(part.copier->Finish().status());
-      }
-      seconds = absl::ToDoubleSeconds(absl::Now() - start);
+      std::vector<EngineStream*> streams;
+      for (const MergePart& part : parts_) streams.insert(streams.end(), {part.stream.get(), part.copier.get()});
+      seconds = SecondsOf([this] { return parts_.size() == 1 ? MergeWhole() : MergeParts(); }, streams);
+      status = seconds.status();
     }
     if (status.ok()) status = Fetch();
     merge_.reset();
@@ -67,13 +62,10 @@ class Merger {
       part.first = FirstOf(i, data_->count);
       part.count = CountOf(i, data_->count);
       absl::Status status;
-      for (std::unique_ptr<EngineStream>* const made : {&part.stream, &part.copier}) {
-        auto stream = engine.CreateStream();
-        if (!stream.ok()) return stream.status();
-        *made = *std::move(stream);
-      }
+      status.Update(MakeStreams(engine, {&part.stream, &part.copier}));
       AllocateDevice(engine, part.count * data_->key_bytes, &part.keys_out, status);
       AllocateDevice(engine, part.count * data_->value_bytes, &part.values_out, status);
+      if (!status.ok()) return status;
       status.Update(part.stream->Begin());
       for (int array = 0; array < kArrays; ++array) {
         const auto copy = [&](const Memory& from, int64_t bytes, Memory* to) {
