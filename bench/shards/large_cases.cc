@@ -113,7 +113,7 @@ class LargeWorker {
       return part.stream->CopyToDevice(static_cast<uint64_t*>(part.keys_in->data()) + first, keys, count * kKeyBytes);
     });
   }
-  // A merge's part holds its rows of the first array, and then those of the second.
+  // For a merge, the first half of a part belongs to the first array, and the second half to the second.
   uint64_t KeyAt(const LargePart& part, int64_t i) const {
     if (work_ == Work::kSort) return Mix(static_cast<uint64_t>(part.first + i));
     const int64_t half = part.count / 2;

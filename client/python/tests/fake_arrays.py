@@ -67,7 +67,7 @@ def check_sorted(field: str, keys: NDArray[Any], request: Any, type_: int) -> No
 
 
 def segment_offsets(request: Any, count: int) -> list[int]:
-    """The offsets of a request's segments; without them, those of one segment."""
+    """The offsets of a request's segments. A request without segments has one, which is the whole array."""
     if not request.HasField("segment_offsets"):
         return [0, count]
     offsets: list[int] = read("segment_offsets", request.segment_offsets).tolist()

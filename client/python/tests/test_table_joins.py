@@ -164,7 +164,7 @@ def test_arrow_tables_join_as_in_pyarrow(any_client: corank.Client, how: Any) ->
 
 
 def check_pairs(client: Any, make: str, tables: tuple[Any, Any], names: list[str], how: Any, nulls_equal: bool) -> None:
-    """Joins two tables, made by `make`, and compares the numbers of the joined rows with those of a plain loop."""
+    """Joins two tables that `make` makes, and expects the pairs of rows that a plain loop finds."""
     left, right = tables
     given, other = (table if make == "pyarrow" else pytest.importorskip(make).from_arrow(table) for table in tables)
     found: Any = client.join_by(given, other, names, how=how, nulls_equal=nulls_equal)

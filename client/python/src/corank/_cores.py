@@ -32,7 +32,7 @@ forks.watch(_threads)
 
 
 class _Crew:
-    """The calling thread and its helpers, all of which run one function.
+    """The calling thread and its helpers. Each of them runs the same function.
 
     The caller waits only for helpers that have begun, and can do all the work by itself. So calls may nest and never
     deadlock, however busy the pool is.

@@ -44,7 +44,7 @@ class _Calls:
 
     @property
     def _now(self) -> dict[str, Any]:
-        """The options of the next call, whose deadline is what is left of that of the table call."""
+        """The options of the next call. Its deadline is the time that the table call has left."""
         if self._end is None:
             return self._options
         return {**self._options, "deadline": max(self._end - time.monotonic(), 1e-9)}  # 1 ns raises DeadlineExceeded
