@@ -50,12 +50,8 @@ absl::Status RunArgsortColumns(const Arguments& arguments) {
   request.algorithm = *algorithm;
   request.limit = *limit;
   std::vector<int64_t> segments;
-  if (arguments.Has("segments")) {
-    absl::StatusOr<std::vector<int64_t>> offsets = (*session)->LoadInt64Option("segments");
-    if (!offsets.ok()) return offsets.status();
-    segments = *std::move(offsets);
-    request.segment_offsets = segments;
-  }
+  absl::Status loaded = (*session)->LoadSegments(&segments, &request.segment_offsets);
+  if (!loaded.ok()) return loaded;
   absl::StatusOr<client::ColumnSortResult> result = (*session)->Call(
       [&](const client::Client& client, const client::CallOptions& call) { return client.SortColumns(request, call); });
   if (!result.ok()) return result.status();

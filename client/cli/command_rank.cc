@@ -31,12 +31,8 @@ absl::Status RunRank(const Arguments& arguments) {
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(arguments, {"output"});
   if (!session.ok()) return session.status();
   std::vector<int64_t> segments;
-  if (arguments.Has("segments")) {
-    absl::StatusOr<std::vector<int64_t>> offsets = (*session)->LoadInt64Option("segments");
-    if (!offsets.ok()) return offsets.status();
-    segments = *std::move(offsets);
-    request.segment_offsets = segments;
-  }
+  absl::Status loaded = (*session)->LoadSegments(&segments, &request.segment_offsets);
+  if (!loaded.ok()) return loaded;
   const std::string& path = arguments.positional()[0];
   absl::StatusOr<InputArray> keys = (*session)->LoadMain(path, *type, "--type");
   if (!keys.ok()) return keys.status();

@@ -22,12 +22,7 @@ absl::Status ReadSortOptions(Session* session, std::vector<int64_t>* segments, c
   absl::StatusOr<std::optional<int64_t>> limit = arguments.GetCount("limit");
   if (!limit.ok()) return limit.status();
   *options = {*order, *algorithm, std::nullopt, *limit};
-  if (!arguments.Has("segments")) return absl::OkStatus();
-  absl::StatusOr<std::vector<int64_t>> offsets = session->LoadInt64Option("segments");
-  if (!offsets.ok()) return offsets.status();
-  *segments = *std::move(offsets);
-  options->segment_offsets = *segments;
-  return absl::OkStatus();
+  return session->LoadSegments(segments, &options->segment_offsets);
 }
 
 absl::StatusOr<InputArray> LoadKeys(Session* session) {

@@ -248,6 +248,15 @@ absl::StatusOr<std::vector<int64_t>> Session::LoadInt64Option(const char* option
   return numbers;
 }
 
+absl::Status Session::LoadSegments(std::vector<int64_t>* storage, std::optional<absl::Span<const int64_t>>* offsets) {
+  if (!arguments_.Has("segments")) return absl::OkStatus();
+  absl::StatusOr<std::vector<int64_t>> loaded = LoadInt64Option("segments");
+  if (!loaded.ok()) return loaded.status();
+  *storage = *std::move(loaded);
+  *offsets = *storage;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<client::InitialDestination> Session::LoadDestination(client::ElementType type, InputArray* storage) {
   absl::StatusOr<std::optional<int64_t>> count = arguments_.GetCount("destination-count");
   if (!count.ok()) return count.status();

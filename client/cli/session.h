@@ -50,6 +50,8 @@ class Session {
   /// Offsets or counts: the main input, or the file that an option names; UsageError if that option is missing.
   absl::StatusOr<std::vector<int64_t>> LoadMainInt64File(const std::string& path);
   absl::StatusOr<std::vector<int64_t>> LoadInt64Option(const char* option);
+  /// The offsets of --segments; leaves both as they are without the option. *storage holds what *offsets refers to.
+  absl::Status LoadSegments(std::vector<int64_t>* storage, std::optional<absl::Span<const int64_t>>* offsets);
   /// The initial content of the destination of Move and Scatter. *storage holds the array that it refers to.
   absl::StatusOr<client::InitialDestination> LoadDestination(client::ElementType type, InputArray* storage);
 
