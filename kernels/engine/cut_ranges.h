@@ -39,7 +39,6 @@ class CutRanges {
 
   /// `search`: over the samples.
   void Find(const Search& search);
-  bool found() const { return !ranges_.empty(); }
   /// By position, then by run.
   const std::vector<std::vector<Range>>& ranges() const { return ranges_; }
 

@@ -15,7 +15,7 @@
 
 namespace corank {
 
-/// Used by one thread. Nothing is in progress on the streams after destruction.
+/// Used by one thread at a time. Nothing is in progress on the streams after destruction.
 class EngineStreamRing {
  public:
   /// Which times count in the statistics. kKernels: other streams do the copies.
@@ -38,14 +38,16 @@ class EngineStreamRing {
   EngineStreamRing(const EngineStreamRing&) = delete;
   EngineStreamRing& operator=(const EngineStreamRing&) = delete;
 
+  /// Gets the first `count` streams from the lane, so that Next does not, and may run beside other users of the lane.
+  absl::Status Make(size_t count) {
+    for (size_t i = 0; i < count; ++i) CORANK_RETURN_IF_ERROR(Make(slots_[i]));
+    return absl::OkStatus();
+  }
   /// The next stream, begun. Its previous work has finished.
   absl::StatusOr<EngineStream*> Next() {
     Slot& slot = slots_[static_cast<size_t>(turn_ % static_cast<int64_t>(slots_.size()))];
     CORANK_RETURN_IF_ERROR(Finish(slot));
-    if (slot.stream == nullptr) {
-      const int number = first_ + static_cast<int>(&slot - slots_.data());
-      CORANK_ASSIGN_OR_RETURN(slot.stream, device_ ? lane_.StreamOn(*device_, number) : lane_.ExtraStream(number));
-    }
+    CORANK_RETURN_IF_ERROR(Make(slot));
     CORANK_RETURN_IF_ERROR(slot.stream->Begin());
     slot.busy = true;
     ++turn_;
@@ -70,6 +72,12 @@ class EngineStreamRing {
     std::function<void()> done;
   };
 
+  absl::Status Make(Slot& slot) {
+    if (slot.stream != nullptr) return absl::OkStatus();
+    const int number = first_ + static_cast<int>(&slot - slots_.data());
+    CORANK_ASSIGN_OR_RETURN(slot.stream, device_ ? lane_.StreamOn(*device_, number) : lane_.ExtraStream(number));
+    return absl::OkStatus();
+  }
   absl::Status Finish(Slot& slot) {
     if (!slot.busy) return absl::OkStatus();
     slot.busy = false;

@@ -61,6 +61,12 @@ std::vector<PartMoves::Part> PartsOf(const Operand& array) {
   return parts;
 }
 
+absl::Status RetryForThreads(const absl::Status& status) {
+  // The streams' errors have reasons. Memory is not short.
+  if (!absl::IsResourceExhausted(status) || ReasonOf(status) != v1::ERROR_REASON_UNSPECIFIED) return status;
+  return RetryLater(v1::ERROR_REASON_QUEUE_FULL, status.message(), absl::Seconds(1));
+}
+
 std::vector<int> SharingDevices(uint64_t devices) {
   std::vector<int> sharing = DeviceSet::List(devices);
   sharing.resize(std::min(sharing.size(), size_t{ShardedMerge::kMaxShards}));
@@ -114,11 +120,7 @@ absl::Status ShardedOperation::Execute(Lane& lane, Outcome& outcome) {
   std::vector<ShardResult> results;
   absl::Status status = Begin(lane, rows, begun, results);
   if (status.ok()) status = Enqueue(lane, std::move(results));
-  // The streams judge their own errors, so this one says that no thread started for a device. Memory is not short.
-  if (absl::IsResourceExhausted(status) && ReasonOf(status) == v1::ERROR_REASON_UNSPECIFIED) {
-    status = RetryLater(v1::ERROR_REASON_QUEUE_FULL, status.message(), absl::Seconds(1));
-  }
-  CORANK_RETURN_IF_ERROR(FinishAll(begun, status, &outcome.stats));
+  CORANK_RETURN_IF_ERROR(FinishAll(begun, RetryForThreads(status), &outcome.stats));
   outcome.SetDevices(op(), shards());
   CORANK_ASSIGN_OR_RETURN(const bool is_done, Conclude(outcome));
   if (!is_done) {

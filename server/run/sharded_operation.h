@@ -37,6 +37,9 @@ absl::StatusOr<const void*> TakePart(EngineStream& stream, const Operand& array,
 /// The parts of a sharded array.
 std::vector<PartMoves::Part> PartsOf(const Operand& array);
 
+/// Tells the caller to try again later if OnEachShard found too few threads. The streams judge their own errors.
+absl::Status RetryForThreads(const absl::Status& status);
+
 /// The devices of a mask that share work, in order: the first ShardedMerge::kMaxShards.
 std::vector<int> SharingDevices(uint64_t devices);
 

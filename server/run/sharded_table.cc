@@ -1,7 +1,11 @@
 #include "server/run/sharded_table.h"
 
 #include <algorithm>
+#include <memory>
+#include <numeric>
 
+#include "absl/functional/function_ref.h"
+#include "kernels/engine/each_shard.h"
 #include "kernels/engine/rounding.h"
 #include "server/base/status_macros.h"
 #include "server/model/parts.h"
@@ -9,8 +13,9 @@
 namespace corank {
 namespace {
 
-// Streams of each device by their numbers: for its part, for the rows that tell the cuts, and for tiles in turn.
-constexpr int kPartStream = 0, kCutStream = 1, kFirstTileStream = 2;
+// Streams of each device by their numbers: for its part, for the rows that tell the cuts, for pieces that it sends, and
+// for tiles in turn.
+constexpr int kPartStream = 0, kCutStream = 1, kCopyStream = 2, kFirstTileStream = 3;
 constexpr int kTileStreams = 3;
 
 // More tiles hide more of the first copy in and the last copy out; more cuts take the host longer.
@@ -58,18 +63,23 @@ ShardedTable::ShardedTable(const TableShape& shape, const Options& options, cons
 
 ShardedTable::~ShardedTable() {
   // The destructor may ignore an error: it was returned before, or the next use of the stream returns it.
-  static_cast<void>(FinishAll(absl::OkStatus()).ok());
+  for (Part& part : parts_) static_cast<void>(FinishAll(part, absl::OkStatus()).ok());
+}
+
+std::vector<int64_t> ShardedTable::Kept() const {
+  std::vector<int64_t> rows;
+  for (const Part& part : parts_) rows.push_back(part.kept);
+  return rows;
 }
 
 int64_t ShardedTable::AllKept() const {
-  int64_t rows = 0;
-  for (const Part& part : parts_) rows += part.kept;
-  return rows;
+  const std::vector<int64_t> rows = Kept();
+  return std::accumulate(rows.begin(), rows.end(), int64_t{0});
 }
 
 int64_t ShardedTable::host_bytes() const {
   const auto parts = static_cast<int64_t>(parts_.size()), cuts = static_cast<int64_t>(positions_.size());
-  const int64_t relays = are_linked_ ? 0 : parts * kTileStreams * kRelayBytes;
+  const int64_t relays = are_linked_ ? 0 : parts * kRelayBytes;  // for pieces; results are then in host memory
   return relays + TableCuts::HostBytes(shape_, AllKept(), parts, cuts);
 }
 
@@ -83,142 +93,184 @@ int64_t ShardedTable::device_bytes(const Engine& engine) const {
              shape_.SortBytes(engine, {pieces}, pieces, parts_.size());
 }
 
-absl::StatusOr<EngineStream*> ShardedTable::Begin(Part& part, int number) {
-  CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, lane_->StreamOn(part.device, number));
-  CORANK_RETURN_IF_ERROR(stream->Begin());
-  begun_.emplace_back(stream, &part);
-  return stream;
+absl::Status ShardedTable::TakeStreams() {
+  for (Part& part : parts_) {
+    CORANK_ASSIGN_OR_RETURN(part.sorter, lane_->StreamOn(part.device, kPartStream));
+    CORANK_ASSIGN_OR_RETURN(part.cutter, lane_->StreamOn(part.device, kCutStream));
+    CORANK_ASSIGN_OR_RETURN(part.copier, lane_->StreamOn(part.device, kCopyStream));
+    part.turns.emplace(*lane_, part.device, kFirstTileStream, kTileStreams, &part.stats);
+    CORANK_RETURN_IF_ERROR(part.turns->Make(std::min<size_t>(kTileStreams, part.tiles.size())));
+  }
+  return absl::OkStatus();
 }
 
-absl::Status ShardedTable::FinishAll(absl::Status status) {
-  for (const auto& [stream, part] : begun_) {
+absl::Status ShardedTable::Begin(Part& part, EngineStream* stream) {
+  CORANK_RETURN_IF_ERROR(stream->Begin());
+  part.begun.push_back(stream);
+  return absl::OkStatus();
+}
+
+absl::Status ShardedTable::FinishAll(Part& part, absl::Status status) {
+  for (EngineStream* const stream : part.begun) {
     const absl::StatusOr<PhaseTimes> times = stream->Finish();
     status.Update(times.status());
-    if (times.ok()) AddTimes(*times, stream->workspace_bytes(), &part->stats);
+    if (times.ok()) AddTimes(*times, stream->workspace_bytes(), &part.stats);
   }
-  begun_.clear();
+  part.begun.clear();
   return status;
 }
 
-absl::Status ShardedTable::CopyIn(Part& part, const std::vector<const Operand*>& inputs) {
-  CORANK_ASSIGN_OR_RETURN(part.stream, Begin(part, kPartStream));
+absl::Status ShardedTable::Sort(const std::vector<const Operand*>& inputs, const std::vector<Place>& places) {
+  CORANK_RETURN_IF_ERROR(TakeStreams());
+  cuts_.emplace(shape_, Kept(), positions_);
+  size_t most_tiles = 0;
+  for (const Part& part : parts_) most_tiles = std::max(most_tiles, part.tiles.size());
+  Barrier barrier(parts_.size());
+  return OnEachShard(parts_.size(), [&](size_t i) {
+    Part& part = parts_[i];
+    absl::Status status;
+    const auto all_do = [&](absl::FunctionRef<absl::Status()> step) {
+      if (status.ok() && i == 0) status = lane_->CheckWanted();
+      if (status.ok()) status = step();
+      return barrier.ArriveAndWait(status.ok());
+    };
+    bool all_ok = all_do([&] { return SortPart(i, inputs); });
+    all_ok = all_ok && all_do([&] {
+               if (i == 0) cuts_->FindRanges();
+               return absl::OkStatus();
+             });
+    all_ok = all_ok && all_do([&] { return CopyRanges(i); });
+    if (!all_ok) return status;
+    if (i == 0) lane_->set_next_stage(Stage::kCopyOut);
+    status = Begin(part, part.copier);
+    for (size_t tile = 0; tile < most_tiles; ++tile) {
+      all_ok = all_do([&] { return BeginTile(part, tile); });
+      all_ok = all_ok && all_do([&] { return SendPieces(i, tile); });
+      if (!all_ok) return status;
+      status = MergeTile(i, tile, places);
+    }
+    if (status.ok()) status = part.turns->FinishAll();
+    status = FinishAll(part, status);
+    status.Update(part.merged);
+    return status;
+  });
+}
+
+absl::Status ShardedTable::CopyIn(Part& part, const std::vector<const Operand*>& inputs) const {
   const TableSize size{part.rows}, before{part.first};
-  CORANK_ASSIGN_OR_RETURN(void* const unsorted, part.stream->AllocateDevice(shape_.BlockBytes(size)));
-  CORANK_ASSIGN_OR_RETURN(void* const sorted, part.stream->AllocateDevice(shape_.BlockBytes({part.kept})));
+  CORANK_ASSIGN_OR_RETURN(void* const unsorted, part.sorter->AllocateDevice(shape_.BlockBytes(size)));
+  CORANK_ASSIGN_OR_RETURN(void* const sorted, part.sorter->AllocateDevice(shape_.BlockBytes({part.kept})));
   part.unsorted = shape_.Places(static_cast<char*>(unsorted), size);
   part.sorted = shape_.Places(static_cast<char*>(sorted), {part.kept});
   for (size_t i = 0; i < shape_.inputs(); ++i) {
     const TableShape::Array& array = shape_.arrays()[i];
     CORANK_RETURN_IF_ERROR(
-        CopyElements(*part.stream, *inputs[i], array.Elements(before), array.Elements(size), part.unsorted[i]));
+        CopyElements(*part.sorter, *inputs[i], array.Elements(before), array.Elements(size), part.unsorted[i]));
   }
-  return part.stream->EndCopyIn();
+  return part.sorter->EndCopyIn();
 }
 
-absl::Status ShardedTable::Sort(Part& part) {
+absl::Status ShardedTable::SortPart(size_t number, const std::vector<const Operand*>& inputs) {
+  Part& part = parts_[number];
+  CORANK_RETURN_IF_ERROR(Begin(part, part.sorter));
+  CORANK_RETURN_IF_ERROR(CopyIn(part, inputs));
+  if (number == 0) {
+    lane_->set_next_stage(Stage::kKernel);
+    CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
+  }
   if (shape_.has_indices()) {
     const int32_t bytes = shape_.arrays().back().element_bytes;
-    CORANK_RETURN_IF_ERROR(part.stream->Iota(part.unsorted.back(), bytes, part.first, part.rows));
+    CORANK_RETURN_IF_ERROR(part.sorter->Iota(part.unsorted.back(), bytes, part.first, part.rows));
   }
-  return shape_.Sort(*part.stream, part.unsorted, part.sorted, {part.rows}, part.kept, &part.report);
+  CORANK_RETURN_IF_ERROR(shape_.Sort(*part.sorter, part.unsorted, part.sorted, {part.rows}, part.kept, &part.report));
+  CORANK_RETURN_IF_ERROR(cuts_->CopySamples(number, part.sorted, *part.sorter));
+  return FinishAll(part, part.sorter->EndKernels());
 }
 
-absl::Status ShardedTable::SortParts(const std::vector<const Operand*>& inputs) {
-  // A sort may wait for the copies before it, so all copies come first.
-  absl::Status status;
-  for (Part& part : parts_) {
-    if (status.ok()) status = CopyIn(part, inputs);
-  }
-  lane_->set_next_stage(Stage::kKernel);
-  if (status.ok()) status = lane_->CheckWanted();
-  std::vector<TableCuts::Run> runs;
-  for (Part& part : parts_) {
-    if (status.ok()) status = Sort(part);
-    runs.push_back({part.sorted, part.kept});
-  }
-  cuts_ = std::make_unique<TableCuts>(shape_, std::move(runs), positions_);
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    if (status.ok()) status = cuts_->CopySamples(i, *parts_[i].stream);
-    if (status.ok()) status = parts_[i].stream->EndKernels();
-  }
-  return FinishAll(status);
+absl::Status ShardedTable::CopyRanges(size_t number) {
+  Part& part = parts_[number];
+  CORANK_RETURN_IF_ERROR(Begin(part, part.cutter));
+  CORANK_RETURN_IF_ERROR(part.cutter->EndCopyIn());
+  CORANK_RETURN_IF_ERROR(cuts_->CopyRanges(number, part.sorted, *part.cutter));
+  return FinishAll(part, part.cutter->EndKernels());
 }
 
-absl::Status ShardedTable::CopyRanges() {
+absl::Status ShardedTable::BeginTile(Part& part, size_t number) const {
+  if (number >= part.tiles.size()) return absl::OkStatus();
+  Tile& tile = part.tiles[number];
+  const int64_t whole = shape_.WholeRows(1);
+  const std::vector<int64_t> begin = cuts_->At(tile.cut), end = cuts_->At(tile.cut + 1);
+  tile.offsets = {0};
   for (size_t i = 0; i < parts_.size(); ++i) {
-    CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, Begin(parts_[i], kCutStream));
-    CORANK_RETURN_IF_ERROR(stream->EndCopyIn());
-    CORANK_RETURN_IF_ERROR(cuts_->CopyRanges(i, *stream));
-    CORANK_RETURN_IF_ERROR(stream->EndKernels());
+    const int64_t first = begin[i] / whole * whole;
+    tile.first_of.push_back(first);
+    tile.before += begin[i] - first;
+    tile.offsets.push_back(tile.offsets.back() + std::min(RoundUp(end[i], whole), parts_[i].kept) - first);
+  }
+  const TableSize size{tile.offsets.back()};
+  CORANK_ASSIGN_OR_RETURN(tile.stream, part.turns->Next());
+  CORANK_ASSIGN_OR_RETURN(void* const pieces, tile.stream->AllocateDevice(shape_.BlockBytes(size)));
+  tile.pieces = shape_.Places(static_cast<char*>(pieces), size);
+  tile.are_sent.resize(parts_.size());
+  CORANK_ASSIGN_OR_RETURN(tile.has_memory, tile.stream->MarkPoint());
+  return absl::OkStatus();
+}
+
+absl::Status ShardedTable::CopyPiece(EngineStream& stream, const Tile& tile, size_t part) const {
+  const TableSize before{tile.offsets[part]}, size{tile.offsets[part + 1] - tile.offsets[part]};
+  for (size_t a = 0; a < shape_.arrays().size(); ++a) {
+    const TableShape::Array& array = shape_.arrays()[a];
+    const char* const from = parts_[part].sorted[a] + array.Bytes({tile.first_of[part]});
+    CORANK_RETURN_IF_ERROR(stream.Copy(tile.pieces[a] + array.Bytes(before), from, array.Bytes(size)));
   }
   return absl::OkStatus();
 }
 
-absl::Status ShardedTable::MergeParts(const std::vector<Place>& places) {
-  CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
-  CORANK_RETURN_IF_ERROR(FinishAll(CopyRanges()));
-  lane_->set_next_stage(Stage::kCopyOut);
-  std::deque<EngineStreamRing> turns;  // of each part's device
-  size_t most_tiles = 0;
-  for (Part& part : parts_) {
-    turns.emplace_back(*lane_, part.device, kFirstTileStream, kTileStreams, &part.stats);
-    most_tiles = std::max(most_tiles, part.tiles.size());
+absl::Status ShardedTable::SendPieces(size_t from, size_t number) {
+  EngineStream& copier = *parts_[from].copier;
+  // To the next device first, so that at any time each device gets rows from one other.
+  for (size_t step = 1; step < parts_.size(); ++step) {
+    std::vector<Tile>& tiles = parts_[(from + step) % parts_.size()].tiles;
+    if (number >= tiles.size()) continue;
+    Tile& tile = tiles[number];
+    if (tile.offsets[from] == tile.offsets[from + 1]) continue;
+    CORANK_RETURN_IF_ERROR(copier.After(tile.has_memory));
+    CORANK_RETURN_IF_ERROR(CopyPiece(copier, tile, from));
+    CORANK_ASSIGN_OR_RETURN(tile.are_sent[from], copier.MarkPoint());
   }
-  // Tile by tile, so that no device waits until all of another's work is enqueued.
-  for (size_t tile = 0; tile < most_tiles; ++tile) {
-    CORANK_RETURN_IF_ERROR(lane_->CheckWanted());
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      const std::vector<Tile>& tiles = parts_[i].tiles;
-      if (tile < tiles.size()) CORANK_RETURN_IF_ERROR(MergeTile(tiles[tile], turns[i], places));
-    }
-  }
-  for (EngineStreamRing& streams : turns) CORANK_RETURN_IF_ERROR(streams.FinishAll());
-  return merged_;
+  return absl::OkStatus();
 }
 
-absl::Status ShardedTable::MergeTile(const Tile& tile, EngineStreamRing& turns, const std::vector<Place>& places) {
-  const int64_t whole = shape_.WholeRows(1);
-  const std::vector<int64_t>&begin = cuts_->At(tile.cut), &end = cuts_->At(tile.cut + 1);
-  std::vector<int64_t> first(parts_.size()), offsets = {0};
-  int64_t before = 0;  // rows of the pieces that belong to an earlier tile
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    first[i] = begin[i] / whole * whole;
-    before += begin[i] - first[i];
-    offsets.push_back(offsets.back() + std::min(RoundUp(end[i], whole), parts_[i].kept) - first[i]);
-  }
-  const TableSize size{offsets.back()}, merged{before + tile.count};
-  CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
+absl::Status ShardedTable::MergeTile(size_t part, size_t number, const std::vector<Place>& places) {
+  std::vector<Tile>& tiles = parts_[part].tiles;
+  if (number >= tiles.size()) return absl::OkStatus();
+  const Tile& tile = tiles[number];
+  EngineStream& stream = *tile.stream;
   const auto report = std::make_shared<OperatorReport>();
-  turns.WhenDone([this, report] {
-    if (report->fault != OperatorReport::Fault::kNone) merged_.Update(UnexpectedFault(*report));
+  parts_[part].turns->WhenDone([&merged = parts_[part].merged, report] {
+    if (report->fault != OperatorReport::Fault::kNone) merged.Update(UnexpectedFault(*report));
   });
-  CORANK_ASSIGN_OR_RETURN(void* const pieces, stream->AllocateDevice(shape_.BlockBytes(size)));
-  CORANK_ASSIGN_OR_RETURN(void* const rows, stream->AllocateDevice(shape_.BlockBytes(merged)));
-  const std::vector<char*> from = shape_.Places(static_cast<char*>(pieces), size);
+  const TableSize size{tile.offsets.back()}, merged{tile.before + tile.count};
+  CORANK_ASSIGN_OR_RETURN(void* const rows, stream.AllocateDevice(shape_.BlockBytes(merged)));
   std::vector<char*> to = shape_.Places(static_cast<char*>(rows), merged);
-  for (size_t a = 0; a < from.size(); ++a) {
-    const TableShape::Array& array = shape_.arrays()[a];
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      const int64_t bytes = array.Bytes({offsets[i + 1] - offsets[i]});
-      if (bytes == 0) continue;
-      CORANK_RETURN_IF_ERROR(
-          stream->Copy(from[a] + array.Bytes({offsets[i]}), parts_[i].sorted[a] + array.Bytes({first[i]}), bytes));
-    }
+  for (size_t a = 0; a < to.size(); ++a) {
     if (!places[a].is_wanted()) to[a] = nullptr;
   }
-  CORANK_RETURN_IF_ERROR(stream->EndCopyIn());
-  CORANK_RETURN_IF_ERROR(shape_.Sort(*stream, from, to, size, merged.rows, report.get(), offsets));
-  CORANK_RETURN_IF_ERROR(stream->EndKernels());
+  CORANK_RETURN_IF_ERROR(CopyPiece(stream, tile, part));
+  for (const void* const point : tile.are_sent) CORANK_RETURN_IF_ERROR(stream.After(point));
+  CORANK_RETURN_IF_ERROR(stream.EndCopyIn());
+  CORANK_RETURN_IF_ERROR(shape_.Sort(stream, tile.pieces, to, size, merged.rows, report.get(), tile.offsets));
+  CORANK_RETURN_IF_ERROR(stream.EndKernels());
   for (size_t a = 0; a < to.size(); ++a) {
     if (to[a] == nullptr) continue;
     const TableShape::Array& array = shape_.arrays()[a];
-    CORANK_RETURN_IF_ERROR(Send(*stream, tile, array, to[a] + array.Bytes({before}), places[a]));
+    CORANK_RETURN_IF_ERROR(Return(stream, tile, array, to[a] + array.Bytes({tile.before}), places[a]));
   }
   return absl::OkStatus();
 }
 
-absl::Status ShardedTable::Send(EngineStream& stream, const Tile& tile, const TableShape::Array& array,
-                                const char* d_rows, const Place& place) const {
+absl::Status ShardedTable::Return(EngineStream& stream, const Tile& tile, const TableShape::Array& array,
+                                  const char* d_rows, const Place& place) const {
   const int64_t first = array.Elements({tile.first}), count = array.Elements({tile.count});
   const int64_t element_bytes = array.element_bytes;
   if (place.host != nullptr)

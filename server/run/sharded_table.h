@@ -1,22 +1,23 @@
 // Sorts one table on several devices.
 //
 // Algorithm: each device takes an equal part of the rows over its own bus and sorts it. Cuts by rank (table_cuts.h)
-//            divide the result into a part for each device, and these into tiles. Each device copies the pieces of a
-//            tile from the others, one after the other, and SortColumns merges them, while another tile's pieces
-//            are on their way and a third one's rows leave.
+//            divide the result into a part for each device, and these into tiles. Each device sends the others the
+//            pieces of their tiles. SortColumns merges those of a tile, while another tile's are on their way and a
+//            third one's rows leave.
 // Bitmaps: copies take whole bytes of 8 rows, so parts and tiles begin at a multiple of 8 rows. Pieces need not; they
 //          bring up to 7 rows more at either end. The rows before the pieces are the first ones of the merge, and as
 //          the tile begins at a multiple of 8 rows, they are a multiple of 8 rows together.
 // Work: a sort of each part and one merge of the result; (devices - 1) / devices of its rows cross a link.
 // Stability: equal rows keep the order of the parts and, within a part, of its rows.
-// Waits: the host waits twice for rows that tell the cuts, and then for the oldest tile of a device before the next.
+// Waits: the host waits twice for rows that tell the cuts, and then for the oldest tile of a device before the next. It
+//        has a thread for each device.
 #ifndef CORANK_SERVER_RUN_SHARDED_TABLE_H_
 #define CORANK_SERVER_RUN_SHARDED_TABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
-#include <utility>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -26,7 +27,7 @@
 
 namespace corank {
 
-/// Used by one thread, for one sort. Nothing is in progress on the lane's streams after destruction.
+/// For one sort. Nothing is in progress on the lane's streams after destruction.
 class ShardedTable {
  public:
   struct Options {
@@ -58,14 +59,12 @@ class ShardedTable {
   /// Upper bound of the pinned memory of all devices.
   int64_t host_bytes() const;
 
-  /// Call these in this order, once each. They return the errors of the streams and of Lane::CheckWanted.
+  /// Call it once. `inputs`: the table's arrays in host memory or in parts, without indices. `places`: of each array;
+  /// rows go there once all inputs have been read. Returns the errors of the streams, of Lane::CheckWanted and of
+  /// OnEachShard.
+  absl::Status Sort(const std::vector<const Operand*>& inputs, const std::vector<Place>& places);
 
-  /// `inputs`: the table's arrays in host memory or in parts, without indices. They may change once this has returned.
-  absl::Status SortParts(const std::vector<const Operand*>& inputs);
-  /// `places`: of each array.
-  absl::Status MergeParts(const std::vector<Place>& places);
-
-  /// After MergeParts. The algorithm that sorted the first part.
+  /// After Sort. The algorithm that sorted the first part.
   SortAlgorithm algorithm() const { return parts_.front().report.sort_algorithm; }
   /// Adds the times of the devices, which overlap: for each phase, the longest.
   void AddTimesTo(v1::RequestStats* stats) const;
@@ -75,31 +74,47 @@ class ShardedTable {
     int64_t first = 0;  // row of the result
     int64_t count = 0;
     size_t cut = 0;  // the number of its first cut; the next one ends it
+    // Its rows of each part, in whole bytes of bitmaps: where they begin there, and among those of all parts.
+    std::vector<int64_t> first_of = {}, offsets = {};
+    int64_t before = 0;  // so many of them belong to an earlier tile
+    EngineStream* stream = nullptr;
+    std::vector<char*> pieces = {};          // the arrays of these rows
+    const void* has_memory = nullptr;        // a point of the stream
+    std::vector<const void*> are_sent = {};  // by part: points of the copiers
   };
-  // A device's part of the table, and of the result.
+  // A device's part of the table, and of the result. One thread at a time uses it, except the tiles.
   struct Part {
     int device = 0;
     int64_t first = 0, rows = 0;
     int64_t kept = 0;  // of its sorted rows, so many may be among the result's
-    EngineStream* stream = nullptr;
-    std::vector<char*> unsorted, sorted;
+    EngineStream *sorter = nullptr, *cutter = nullptr, *copier = nullptr;
+    std::optional<EngineStreamRing> turns = {};  // of the tiles
+    std::vector<EngineStream*> begun = {};       // which FinishAll waits for
+    std::vector<char*> unsorted = {}, sorted = {};
     OperatorReport report = {};
     std::vector<Tile> tiles = {};
+    absl::Status merged = {};  // what the merges report
     v1::RequestStats stats = {};
   };
 
   // Of all parts.
+  std::vector<int64_t> Kept() const;
   int64_t AllKept() const;
-  // A stream of the part's device that FinishAll waits for.
-  absl::StatusOr<EngineStream*> Begin(Part& part, int number);
-  absl::Status FinishAll(absl::Status status);
-  absl::Status CopyIn(Part& part, const std::vector<const Operand*>& inputs);
-  absl::Status Sort(Part& part);
-  absl::Status CopyRanges();
-  absl::Status MergeTile(const Tile& tile, EngineStreamRing& turns, const std::vector<Place>& places);
+  absl::Status TakeStreams();
+  static absl::Status Begin(Part& part, EngineStream* stream);
+  static absl::Status FinishAll(Part& part, absl::Status status);
+  // The steps of a part's thread. All parts have done one before any begins the next.
+  absl::Status SortPart(size_t number, const std::vector<const Operand*>& inputs);
+  absl::Status CopyIn(Part& part, const std::vector<const Operand*>& inputs) const;
+  absl::Status CopyRanges(size_t number);
+  absl::Status BeginTile(Part& part, size_t number) const;
+  absl::Status SendPieces(size_t from, size_t number);
+  absl::Status MergeTile(size_t part, size_t number, const std::vector<Place>& places);
+  // Enqueues copies of a tile's piece of a part to the device of the tile.
+  absl::Status CopyPiece(EngineStream& stream, const Tile& tile, size_t part) const;
   // Enqueues copies of a tile's rows of an array to their place.
-  absl::Status Send(EngineStream& stream, const Tile& tile, const TableShape::Array& array, const char* d_rows,
-                    const Place& place) const;
+  absl::Status Return(EngineStream& stream, const Tile& tile, const TableShape::Array& array, const char* d_rows,
+                      const Place& place) const;
 
   const TableShape& shape_;
   Lane* const lane_;
@@ -107,9 +122,7 @@ class ShardedTable {
   int64_t tile_rows_ = 0;           // the most of a tile
   std::deque<Part> parts_;          // those with rows
   std::vector<int64_t> positions_;  // rows of the result before each cut
-  std::unique_ptr<TableCuts> cuts_;
-  std::vector<std::pair<EngineStream*, Part*>> begun_;
-  absl::Status merged_;  // what the merges report
+  std::optional<TableCuts> cuts_;
 };
 
 }  // namespace corank

@@ -19,8 +19,8 @@ constexpr int64_t kWhole = 8;
 
 // Enqueues copies of ranges of the key columns' rows, and of the bytes of their bitmaps. Returns where they come to be,
 // by array.
-absl::StatusOr<std::vector<char*>> CopyToHost(EngineStream& stream, const TableShape& shape, const TableCuts::Run& run,
-                                              const Ranges& rows, const Ranges& bytes,
+absl::StatusOr<std::vector<char*>> CopyToHost(EngineStream& stream, const TableShape& shape,
+                                              const std::vector<char*>& arrays, const Ranges& rows, const Ranges& bytes,
                                               std::deque<OperatorReport>& reports) {
   std::vector<char*> copies(shape.arrays().size(), nullptr);
   if (rows.total() == 0) return copies;
@@ -28,7 +28,7 @@ absl::StatusOr<std::vector<char*>> CopyToHost(EngineStream& stream, const TableS
   for (size_t i = 0; i < shape.key_arrays(); ++i) {
     const TableShape::Array& array = shape.arrays()[i];
     RangeCopier& copier = array.kind == Kind::kBitmap ? byte_copier : row_copier;
-    CORANK_ASSIGN_OR_RETURN(copies[i], copier.CopyToHost(run.arrays[i], array.element_bytes, &reports.emplace_back()));
+    CORANK_ASSIGN_OR_RETURN(copies[i], copier.CopyToHost(arrays[i], array.element_bytes, &reports.emplace_back()));
   }
   return copies;
 }
@@ -58,21 +58,14 @@ void PackBits(char* bytes, int64_t rows) {
   }
 }
 
-std::vector<int64_t> RowsOf(const std::vector<TableCuts::Run>& runs) {
-  std::vector<int64_t> rows;
-  for (const TableCuts::Run& run : runs) rows.push_back(run.rows);
-  return rows;
-}
-
 }  // namespace
 
-TableCuts::TableCuts(const TableShape& shape, std::vector<Run> runs, const std::vector<int64_t>& positions)
+TableCuts::TableCuts(const TableShape& shape, const std::vector<int64_t>& rows, const std::vector<int64_t>& positions)
     : shape_(shape),
-      runs_(std::move(runs)),
-      ranges_(RowsOf(runs_), positions, kWhole),
-      samples_(runs_.size()),
-      copied_(runs_.size()),
-      cuts_(positions.size()) {
+      ranges_(rows, positions, kWhole),
+      samples_(rows.size()),
+      copied_(rows.size()),
+      reports_(rows.size()) {
   const std::vector<char*> none(shape.arrays().size(), nullptr);
   for (TableRun& run : samples_) run.arrays = none;
   for (TableRun& run : copied_) run.arrays = none;
@@ -91,7 +84,7 @@ int64_t TableCuts::HostBytes(const TableShape& shape, int64_t all_rows, int64_t 
   return HostCopyBytes(shape, runs, samples, samples) + HostCopyBytes(shape, runs, positions * runs, copied);
 }
 
-absl::Status TableCuts::CopySamples(size_t run, EngineStream& stream) {
+absl::Status TableCuts::CopySamples(size_t run, const std::vector<char*>& arrays, EngineStream& stream) {
   TableRun& samples = samples_[run];
   samples.rows = ranges_.Samples(run);
   Ranges rows, bytes;
@@ -99,7 +92,7 @@ absl::Status TableCuts::CopySamples(size_t run, EngineStream& stream) {
     rows.Add(sample * ranges_.space(), 1, 1);
     bytes.Add(sample * ranges_.space() / 8, 1, 1);
   }
-  CORANK_ASSIGN_OR_RETURN(samples.arrays, CopyToHost(stream, shape_, runs_[run], rows, bytes, reports_));
+  CORANK_ASSIGN_OR_RETURN(samples.arrays, CopyToHost(stream, shape_, arrays, rows, bytes, reports_[run]));
   return absl::OkStatus();
 }
 
@@ -113,8 +106,7 @@ void TableCuts::FindRanges() {
       [this](const std::vector<int64_t>& begin, int64_t steps) { return CutTables(shape_, samples_, begin, steps); });
 }
 
-absl::Status TableCuts::CopyRanges(size_t run, EngineStream& stream) {
-  if (!ranges_.found()) FindRanges();
+absl::Status TableCuts::CopyRanges(size_t run, const std::vector<char*>& arrays, EngineStream& stream) {
   Ranges rows, bytes;
   for (const std::vector<CutRanges::Range>& ranges : ranges_.ranges()) {
     const CutRanges::Range& range = ranges[run];
@@ -123,22 +115,20 @@ absl::Status TableCuts::CopyRanges(size_t run, EngineStream& stream) {
     rows.Add(range.begin, count, RoundUp(count, kWhole));
     bytes.Add(range.begin / 8, ValidityBytes(count), ValidityBytes(count));
   }
-  CORANK_ASSIGN_OR_RETURN(copied_[run].arrays, CopyToHost(stream, shape_, runs_[run], rows, bytes, reports_));
+  CORANK_ASSIGN_OR_RETURN(copied_[run].arrays, CopyToHost(stream, shape_, arrays, rows, bytes, reports_[run]));
   return absl::OkStatus();
 }
 
-const std::vector<int64_t>& TableCuts::At(size_t position) {
-  std::vector<int64_t>& cut = cuts_[position];
-  if (!cut.empty()) return cut;
-  for (size_t i = 0; i < runs_.size(); ++i) {
+std::vector<int64_t> TableCuts::At(size_t position) const {
+  std::vector<TableRun> runs = copied_;
+  for (size_t i = 0; i < runs.size(); ++i) {
     const CutRanges::Range& range = ranges_.ranges()[position][i];
-    copied_[i].first = range.fetched_to;
-    copied_[i].rows = range.end - range.begin;
+    runs[i].first = range.fetched_to;
+    runs[i].rows = range.end - range.begin;
   }
-  cut = ranges_.At(position, [this](const std::vector<int64_t>& begin, int64_t steps) {
-    return CutTables(shape_, copied_, begin, steps);
+  return ranges_.At(position, [&](const std::vector<int64_t>& begin, int64_t steps) {
+    return CutTables(shape_, runs, begin, steps);
   });
-  return cut;
 }
 
 }  // namespace corank

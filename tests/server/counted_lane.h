@@ -3,7 +3,9 @@
 #define CORANK_TESTS_SERVER_COUNTED_LANE_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "kernels/engine/forwarding_engine.h"
 #include "server/run/operation.h"
 
@@ -19,24 +22,39 @@ namespace corank::testing {
 
 /// Lets the calls before some call of all streams of a lane pass, and fails that one and all later ones.
 struct FailingCalls {
-  int64_t left = -1;  // calls that pass; -1: all
+  std::atomic<int64_t> left{-1};  // calls that pass; -1: all
   absl::Status status = absl::UnavailableError("off the bus");
 
   absl::Status Next() {
-    if (left < 0) return absl::OkStatus();
-    if (left == 0) return status;
-    --left;
-    return absl::OkStatus();
+    int64_t now = left;
+    while (now > 0 && !left.compare_exchange_weak(now, now - 1)) {
+    }
+    return now == 0 ? status : absl::OkStatus();
   }
 };
 
-/// Does on a CPU engine what it is asked to at the latest moment: in Finish. So nobody can read what has not finished.
+/// Does on a CPU engine what it is asked to at the latest moment: in Finish, or when a stream that waits for a point of
+/// this one does. So nobody can read what has not finished. Threads use their own streams at the same time.
 class LateStream final : public ForwardingStream {
  public:
   using ForwardingStream::ForwardingStream;
   absl::Status Begin(Pace pace) override {
-    late_.clear();
+    {
+      const absl::MutexLock lock(&mutex_);
+      late_.clear();
+      points_.clear();
+      done_ = 0;
+      ++request_;
+    }
     return ForwardingStream::Begin(pace);
+  }
+  absl::StatusOr<const void*> MarkPoint() override {
+    const absl::MutexLock lock(&mutex_);
+    return &points_.emplace_back(Point{this, request_, late_.size()});
+  }
+  absl::Status After(const void* point) override {
+    if (point == nullptr) return absl::OkStatus();
+    return Later([at = *static_cast<const Point*>(point)] { return at.stream->RunTo(at); });
   }
   absl::Status Iota(void* d_out, int element_bytes, int64_t first, int64_t count) override {
     return Later([=] { return ForwardingStream::Iota(d_out, element_bytes, first, count); });
@@ -72,20 +90,39 @@ class LateStream final : public ForwardingStream {
     });
   }
   absl::StatusOr<PhaseTimes> Finish() override {
-    for (const std::function<absl::Status()>& work : late_) {
-      if (absl::Status status = work(); !status.ok()) return status;
+    {
+      const absl::MutexLock lock(&mutex_);
+      if (absl::Status status = RunTo({this, request_, late_.size()}); !status.ok()) return status;
     }
-    late_.clear();
     return ForwardingStream::Finish();
   }
 
  private:
+  // So much work since a Begin.
+  struct Point {
+    LateStream* stream = nullptr;
+    int64_t request = 0;
+    size_t work = 0;
+  };
+
   absl::Status Later(std::function<absl::Status()> work) {
+    const absl::MutexLock lock(&mutex_);
     late_.push_back(std::move(work));
     return absl::OkStatus();
   }
+  // Needs the mutex.
+  absl::Status RunTo(const Point& point) {
+    while (request_ == point.request && done_ < point.work) {
+      if (absl::Status status = late_[done_++](); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
 
+  inline static absl::Mutex mutex_{absl::kConstInit};  // of all streams, because they run each other's work
   std::vector<std::function<absl::Status()>> late_;
+  std::deque<Point> points_;
+  int64_t request_ = 0;
+  size_t done_ = 0;
 };
 
 class CountedStream final : public InterceptingStream<CountedStream> {

@@ -245,8 +245,8 @@ TEST_F(ShardedColumnsTest, FailsWithADeviceThatIsLostAndTheOthersServeOn) {
 }
 
 // By rates of H200s: a bus of 53 GB/s each way, and 5 Grows/s, the least of a sort by columns or a merge of tables.
-// Sharing takes the host 1.2 ms, and a tenth more for each further device, whose parts it enqueues. Merges and copies
-// out overlap, which is not counted here.
+// Sharing takes the host 1.2 ms, and a tenth more for each further device. Merges and copies out overlap, which is not
+// counted here.
 double Milliseconds(int64_t rows, int64_t row_bytes, int devices) {
   const double copies = static_cast<double>(rows * row_bytes) / 53e6, sort = static_cast<double>(rows) / 5e6;
   if (devices == 1) return copies + sort;

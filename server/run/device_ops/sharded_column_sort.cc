@@ -88,8 +88,7 @@ absl::Status ShardedColumnSortOperation::Sort(Lane& lane, const std::vector<RowR
     }
   }
   ShardedTable table(shape_, options_, devices_, &lane);
-  CORANK_RETURN_IF_ERROR(table.SortParts(ArraysOf(spec_)));
-  CORANK_RETURN_IF_ERROR(table.MergeParts(places));
+  CORANK_RETURN_IF_ERROR(RetryForThreads(table.Sort(ArraysOf(spec_), places)));
   table.AddTimesTo(&outcome.stats);
   outcome.sort_algorithm = ToWire(table.algorithm());
   return absl::OkStatus();
