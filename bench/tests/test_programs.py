@@ -99,6 +99,7 @@ def test_shards_bench_compares_several_devices_with_one(tmp_path: Path) -> None:
         "merge in device memory, 2 devices",
         "merge of an array larger than a device, 2 devices",
         "move from host memory, 2 devices",
+        "sort by columns and segments from host memory, 2 devices",
         "sort by columns from host memory, 2 devices",
         "sort in device memory, 2 devices",
         "sort from host memory, 2 devices",

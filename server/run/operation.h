@@ -38,6 +38,7 @@ class Lane {
   /// then ExtraStream.
   virtual absl::StatusOr<EngineStream*> StreamOn(int device, int i);
   /// OK, or why nobody needs the answer any more: DEADLINE_EXCEEDED, CANCELLED, or UNAVAILABLE if the device is lost.
+  /// Any thread may ask.
   virtual absl::Status CheckWanted() = 0;
   /// Reports that the work stalls because of its caller, or no longer does. Meanwhile another lane may work in its
   /// place.

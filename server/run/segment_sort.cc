@@ -117,17 +117,21 @@ int64_t SegmentTile::ResultCount(int64_t limit) const {
   return results;
 }
 
+absl::StatusOr<const int64_t*> SegmentTile::UploadOffsets(EngineStream& stream) const {
+  const int64_t bytes = OffsetBytes(segments());
+  CORANK_ASSIGN_OR_RETURN(void* const h_offsets, stream.AllocateHost(bytes));
+  CORANK_ASSIGN_OR_RETURN(void* const d_offsets, stream.AllocateDevice(bytes));
+  std::copy(offsets_.begin(), offsets_.end(), static_cast<int64_t*>(h_offsets));
+  CORANK_RETURN_IF_ERROR(stream.CopyToDevice(d_offsets, h_offsets, bytes));
+  return static_cast<const int64_t*>(d_offsets);
+}
+
 absl::StatusOr<SortArgs> SegmentTile::Sort(EngineStream& stream, const SortOperation::Spec& sort, Take take,
                                            OperatorReport* report) const {
   const RowShape shape = RunSorter::ShapeOf(sort);
   SortArgs args = RunSorter::ArgsOf(sort, rows());
   args.segment_count = segments();
-  const int64_t offset_bytes = OffsetBytes(segments());
-  CORANK_ASSIGN_OR_RETURN(void* const h_offsets, stream.AllocateHost(offset_bytes));
-  CORANK_ASSIGN_OR_RETURN(void* const d_offsets, stream.AllocateDevice(offset_bytes));
-  std::copy(offsets_.begin(), offsets_.end(), static_cast<int64_t*>(h_offsets));
-  CORANK_RETURN_IF_ERROR(stream.CopyToDevice(d_offsets, h_offsets, offset_bytes));
-  args.segment_offsets = static_cast<const int64_t*>(d_offsets);
+  CORANK_ASSIGN_OR_RETURN(args.segment_offsets, UploadOffsets(stream));
   CORANK_ASSIGN_OR_RETURN(void* const keys, stream.AllocateDevice(rows() * shape.key_bytes));
   CORANK_ASSIGN_OR_RETURN(args.keys_out, stream.AllocateDevice(rows() * shape.key_bytes));
   CORANK_RETURN_IF_ERROR(take(0, keys));

@@ -34,6 +34,8 @@ class SegmentTile {
   int64_t segments() const { return static_cast<int64_t>(offsets_.size()) - 1; }
   /// The rows that it returns: of each segment at most `limit`, -1 for all.
   int64_t ResultCount(int64_t limit) const;
+  /// Enqueues a copy of the offsets of its segments, which count from its first row.
+  absl::StatusOr<const int64_t*> UploadOffsets(EngineStream& stream) const;
   /// Enqueues the sort. Returns its arguments, which tell where the results are. `sort`: of all rows.
   absl::StatusOr<SortArgs> Sort(EngineStream& stream, const SortOperation::Spec& sort, Take take,
                                 OperatorReport* report) const;
@@ -42,7 +44,7 @@ class SegmentTile {
   static int64_t DeviceBytes(const RowShape& shape, int64_t rows, int64_t segments) {
     return 2 * rows * shape.row_bytes() + OffsetBytes(segments);
   }
-  /// What Sort takes of pinned memory.
+  /// What UploadOffsets takes of the device, and of pinned memory.
   static int64_t OffsetBytes(int64_t segments) { return (segments + 1) * static_cast<int64_t>(sizeof(int64_t)); }
 
  private:

@@ -1,6 +1,7 @@
 #include "server/run/table.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "kernels/common/row_order.h"
@@ -78,7 +79,6 @@ std::vector<KeyColumn> TableShape::Columns(const std::vector<char*>& arrays) con
 }
 
 ColumnSortArgs TableShape::Args(const std::vector<char*>& from, const std::vector<char*>& to, const TableSize& size,
-                                int64_t kept, const std::vector<int64_t>& run_offsets,
                                 std::vector<KeyColumn>& columns) const {
   columns = Columns(from);
   auto out = to.begin();
@@ -96,11 +96,6 @@ ColumnSortArgs TableShape::Args(const std::vector<char*>& from, const std::vecto
   args.column_count = static_cast<int32_t>(columns.size());
   args.algorithm = algorithm_;
   args.count = size.rows;
-  args.limit = kept;
-  if (!run_offsets.empty()) {
-    args.run_offsets = run_offsets.data();
-    args.run_count = static_cast<int32_t>(run_offsets.size()) - 1;
-  }
   args.value_bytes = value_bytes_;
   if (value_bytes_ > 0) {
     args.values_in = from.back();
@@ -109,11 +104,30 @@ ColumnSortArgs TableShape::Args(const std::vector<char*>& from, const std::vecto
   return args;
 }
 
+namespace {
+
+void SetRuns(const std::vector<int64_t>& offsets, ColumnSortArgs& args) {
+  if (offsets.empty()) return;
+  args.run_offsets = offsets.data();
+  args.run_count = static_cast<int32_t>(offsets.size()) - 1;
+}
+
+void SetSegments(const TableShape::Segments& segments, ColumnSortArgs& args) {
+  args.segment_offsets = segments.offsets;
+  args.segment_count = segments.count;
+  args.limit = segments.limit;
+}
+
+}  // namespace
+
 absl::Status TableShape::Sort(EngineStream& stream, const std::vector<char*>& from, const std::vector<char*>& to,
                               const TableSize& size, int64_t kept, OperatorReport* report,
                               const std::vector<int64_t>& run_offsets) const {
   std::vector<KeyColumn> columns;
-  return stream.SortColumns(Args(from, to, size, kept, run_offsets, columns), report);
+  ColumnSortArgs args = Args(from, to, size, columns);
+  args.limit = kept;
+  SetRuns(run_offsets, args);
+  return stream.SortColumns(args, report);
 }
 
 int64_t TableShape::SortBytes(const Engine& engine, const TableSize& size, int64_t kept, size_t runs) const {
@@ -125,8 +139,35 @@ int64_t TableShape::SortBytes(const Engine& engine, const TableSize& size, int64
     run_offsets.front() = 0;
   }
   std::vector<KeyColumn> columns;
-  return BlockBytes(size) + BlockBytes({kept, size.string_bytes}) +
-         engine.WorkspaceBytes(Args(somewhere, somewhere, size, kept, run_offsets, columns));
+  ColumnSortArgs args = Args(somewhere, somewhere, size, columns);
+  args.limit = kept;
+  SetRuns(run_offsets, args);
+  return BlockBytes(size) + BlockBytes({kept, size.string_bytes}) + engine.WorkspaceBytes(args);
+}
+
+absl::Status TableShape::SortSegments(EngineStream& stream, const std::vector<char*>& from,
+                                      const std::vector<char*>& to, const TableSize& size, const Segments& segments,
+                                      OperatorReport* report) const {
+  std::vector<KeyColumn> columns;
+  ColumnSortArgs args = Args(from, to, size, columns);
+  SetSegments(segments, args);
+  return stream.SortColumns(args, report);
+}
+
+int64_t TableShape::SegmentSortBytes(const Engine& engine, const TableSize& size, int64_t limit,
+                                     int64_t segments) const {
+  char any = 0;
+  const std::vector<char*> somewhere(arrays_.size(), &any);
+  const int64_t any_offset = 0;
+  std::vector<KeyColumn> columns;
+  ColumnSortArgs args = Args(somewhere, somewhere, size, columns);
+  // One segment is sorted as a table without segments, which may take more.
+  int64_t workspace = 0;
+  for (const int64_t count : {int64_t{1}, segments}) {
+    SetSegments({&any_offset, count, limit}, args);
+    workspace = std::max(workspace, engine.WorkspaceBytes(args));
+  }
+  return 2 * BlockBytes(size) + workspace;
 }
 
 namespace {
@@ -247,6 +288,14 @@ TableSize SizeOf(const TableShape& shape, const std::vector<TableRun>& runs, con
 void AppendBits(uint8_t* to, int64_t to_bit, const uint8_t* from, int64_t from_bit, int64_t count) {
   while (count > 0) {
     const int shift = static_cast<int>(to_bit % 8), skip = static_cast<int>(from_bit % 8);
+    if (shift == 0 && skip == 0 && count >= 8) {
+      const int64_t bytes = count / 8;
+      std::memcpy(to + to_bit / 8, from + from_bit / 8, static_cast<size_t>(bytes));
+      to_bit += 8 * bytes;
+      from_bit += 8 * bytes;
+      count -= 8 * bytes;
+      continue;
+    }
     const int64_t bits = std::min<int64_t>(count, 8 - std::max(shift, skip));
     const unsigned taken = (from[from_bit / 8] >> skip) & ((1U << bits) - 1);
     to[to_bit / 8] = static_cast<uint8_t>(to[to_bit / 8] | taken << shift);

@@ -72,9 +72,21 @@ class TableShape {
   /// Device memory for that sort and both tables, with this many runs.
   int64_t SortBytes(const Engine& engine, const TableSize& size, int64_t kept, size_t runs = 0) const;
 
+  /// ColumnSortArgs::segment_offsets, on the device, and the rows that each segment keeps.
+  struct Segments {
+    const int64_t* offsets = nullptr;
+    int64_t count = 0;
+    int64_t limit = -1;
+  };
+  /// Enqueues a sort of each segment by itself, into a table of the same size.
+  absl::Status SortSegments(EngineStream& stream, const std::vector<char*>& from, const std::vector<char*>& to,
+                            const TableSize& size, const Segments& segments, OperatorReport* report) const;
+  /// Device memory for that sort and both tables, with `segments` segments or fewer.
+  int64_t SegmentSortBytes(const Engine& engine, const TableSize& size, int64_t limit, int64_t segments) const;
+
  private:
-  ColumnSortArgs Args(const std::vector<char*>& from, const std::vector<char*>& to, const TableSize& size, int64_t kept,
-                      const std::vector<int64_t>& run_offsets, std::vector<KeyColumn>& columns) const;
+  ColumnSortArgs Args(const std::vector<char*>& from, const std::vector<char*>& to, const TableSize& size,
+                      std::vector<KeyColumn>& columns) const;
 
   std::vector<KeyColumn> columns_;  // without addresses
   std::vector<bool> has_validity_;  // of each column

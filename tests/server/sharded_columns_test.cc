@@ -96,6 +96,20 @@ TEST_P(ColumnsOn, AreSortedStablyAsAWhole) {
   EXPECT_GE(Shared("sort"), 20);
 }
 
+TEST_P(ColumnsOn, AreSortedBySegments) {
+  Start(GetParam());
+  for (const int64_t limit : {-1, 1, 3}) {
+    SCOPED_TRACE(limit);
+    Table table = Mixed(20'011);
+    for (int64_t row = 0; row < 20'011; row += 1 + row % 37) table.segment_offsets.push_back(row);
+    table.segment_offsets.push_back(20'011);
+    table.output = v1::SORT_OUTPUT_KEYS_AND_INDICES;
+    table.limit = limit;
+    CheckInline(GetParam(), table);
+  }
+  EXPECT_EQ(Shared("sort"), 3);
+}
+
 TEST_P(ColumnsOn, MayHaveFewerRowsThanThereAreDevices) {
   Start(GetParam());
   Table table;
@@ -198,7 +212,7 @@ TEST_F(ShardedColumnsTest, TakesOneDeviceWhereOthersCannotHelp) {
   EXPECT_EQ(devices_of(table), 1) << "of no rows";
   table.limit = -1;
   table.segment_offsets = {0, 77, 20'011};
-  EXPECT_EQ(devices_of(table), 1) << "by segments";
+  EXPECT_EQ(devices_of(table), 1) << "most rows are in one segment";
   table.segment_offsets.clear();
   table.run_offsets = {0, 10'001, 20'011};
   table.columns = WithSortedRuns(table.columns, table.run_offsets);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "server/run/device_ops/sharded_column_sort.h"
+#include "server/run/device_ops/sharded_segment_sort.h"
 #include "tests/server/sharing_devices.h"
 #include "tests/support/distributions.h"
 #include "tests/support/oracles.h"
@@ -29,7 +30,20 @@ struct Case {
   int64_t limit = -1;
   bool from_parts = false;  // all arrays are sharded
   bool to_parts = false;    // and so are all results
+  std::vector<int64_t> segment_offsets = {};
 };
+
+// Segments of random lengths. A third is empty.
+std::vector<int64_t> Segments(int64_t rows, int64_t segments, uint64_t seed = 5) {
+  Random random(seed);
+  std::vector<int64_t> offsets = {0};
+  for (int64_t i = 1; i < segments; ++i) {
+    const int64_t count = random.OneIn(3) ? 0 : random.Below(3 * rows / segments + 1);
+    offsets.push_back(std::min(rows, offsets.back() + count));
+  }
+  offsets.push_back(rows);
+  return offsets;
+}
 
 std::vector<bool> SomeNulls(int64_t rows, uint64_t seed) {
   Random random(seed);
@@ -85,13 +99,17 @@ class ShardedTables : public SharingDevicesTest {
       column.order = from.order;
       column.nulls = from.nulls;
       column.nans = from.nans;
-      const int64_t rows = from.rows();
-      column.result_count = test.limit >= 0 ? std::min(test.limit, rows) : rows;
     }
     if (test.value_bytes > 0) spec.values = arrays.Add(Values(test), v1::ELEMENT_TYPE_RECORD, test.value_bytes);
     spec.want_columns = test.want_columns;
     spec.want_indices = test.want_indices;
     spec.limit = test.limit;
+    if (!test.segment_offsets.empty()) {
+      Bytes offsets(test.segment_offsets.size() * sizeof(int64_t));
+      std::memcpy(offsets.data(), test.segment_offsets.data(), offsets.size());
+      spec.segment_offsets = arrays.Add(offsets, v1::ELEMENT_TYPE_INT64, sizeof(int64_t));
+    }
+    for (ColumnSortOperation::Column& column : spec.columns) column.result_count = spec.result_count();
     PlaceInParts(test, arrays);
     return arrays;
   }
@@ -118,10 +136,8 @@ class ShardedTables : public SharingDevicesTest {
   }
 
   static std::vector<Bytes> Expected(const Case& test) {
-    std::vector<int64_t> order = StableRowOrder(test.columns);
-    if (test.limit >= 0 && test.limit < static_cast<int64_t>(order.size())) {
-      order.resize(static_cast<size_t>(test.limit));
-    }
+    const std::vector<int64_t> order =
+        FirstOfOrder(StableRowOrder(test.columns, test.segment_offsets), test.limit, test.segment_offsets);
     std::vector<Bytes> results;
     for (const TestColumn& column : test.columns) {
       if (!test.want_columns) break;
@@ -134,6 +150,12 @@ class ShardedTables : public SharingDevicesTest {
     return results;
   }
 
+  static std::unique_ptr<Operation> SortOf(const Case& test, const ColumnSortOperation::Spec& spec) {
+    const uint64_t devices = Mask(test.devices);
+    if (spec.segment_offsets) return std::make_unique<ShardedSegmentColumnSort>(spec, devices);
+    return std::make_unique<ShardedColumnSortOperation>(spec, DeviceGroup{devices}, test.tile_bytes);
+  }
+
   void Check(const Case& test) {
     CheckOn(test, /*is_late=*/false);
     if (engines_.front()->info().kind == EngineKind::kCpu) CheckOn(test, /*is_late=*/true);
@@ -141,20 +163,21 @@ class ShardedTables : public SharingDevicesTest {
 
   void CheckOn(const Case& test, bool is_late) {
     SCOPED_TRACE(::testing::Message() << "rows=" << test.columns.front().rows() << " devices=" << test.devices
-                                      << " tile_bytes=" << test.tile_bytes << " limit=" << test.limit << " from_parts="
-                                      << test.from_parts << " to_parts=" << test.to_parts << " is_late=" << is_late);
+                                      << " tile_bytes=" << test.tile_bytes << " limit=" << test.limit
+                                      << " from_parts=" << test.from_parts << " to_parts=" << test.to_parts
+                                      << " is_late=" << is_late << " segments=" << test.segment_offsets.size());
     const Arrays arrays = Place(test);
-    ASSERT_TRUE(ShardedColumnSortOperation::Takes(arrays.spec));
-    ShardedColumnSortOperation sort(arrays.spec, {Mask(test.devices)}, test.tile_bytes);
+    ASSERT_TRUE(arrays.spec.segment_offsets || ShardedColumnSortOperation::Takes(arrays.spec));
+    const std::unique_ptr<Operation> sort = SortOf(test, arrays.spec);
     CountedLane lane(engines_, is_late);
     corank::Outcome outcome;
-    const absl::Status done = sort.Execute(lane, outcome);
+    const absl::Status done = sort->Execute(lane, outcome);
     ASSERT_TRUE(done.ok()) << done;
     EXPECT_EQ(outcome.stats.devices(), test.devices);
     EXPECT_TRUE(ResultsOf(outcome) == Expected(test));
     EXPECT_EQ(lane.open_streams(), 0);
-    EXPECT_LE(lane.bytes(), sort.device_bytes(*engines_.front()));
-    EXPECT_LE(lane.host_bytes(), sort.host_bytes());
+    EXPECT_LE(lane.bytes(), sort->device_bytes(*engines_.front()));
+    EXPECT_LE(lane.host_bytes(), sort->host_bytes());
   }
 };
 
@@ -295,24 +318,70 @@ TEST_F(ShardedTables, AreMergedInTilesOfAnySize) {
   }
 }
 
-TEST_F(ShardedTables, LeaveNothingInProgressWhateverFails) {
-  Case test{{WithNulls(Numbers(KeyType::kInt16, Distribution::kUniform, 3000))}, 3, 2000};
-  test.want_indices = true;
-  const Arrays arrays = Place(test);
-  for (int64_t calls = 0;; ++calls) {
-    ShardedColumnSortOperation sort(arrays.spec, {Mask(test.devices)}, test.tile_bytes);
-    CountedLane lane(engines_);
-    lane.calls().left = calls;
-    corank::Outcome outcome;
-    const absl::Status done = sort.Execute(lane, outcome);
-    ASSERT_EQ(lane.open_streams(), 0) << calls;
-    if (done.ok()) {
-      EXPECT_GT(calls, 100);
-      EXPECT_TRUE(ResultsOf(outcome) == Expected(test));
-      break;
+TEST_F(ShardedTables, AreSortedBySegmentsWhereverTheyAreCut) {
+  for (const int64_t rows : {0, 1, 7, 8, 9, 33, 3001}) {
+    for (const int64_t segments : {int64_t{1}, int64_t{2}, int64_t{9}, rows / 3 + 1, 2 * rows + 1}) {
+      for (const int devices : {1, 2, 3, 8}) {
+        for (unsigned bits = 0; bits < 8; ++bits) {
+          TestColumn first = Numbers(KeyType::kInt8, Distribution::kSixteenDistinct, rows);
+          if ((bits & 4U) != 0) first = WithNulls(first);
+          Case test{{first, BytesColumn(3, Order::kDescending, MakeBytes(3 * rows, 5))}, devices};
+          test.from_parts = (bits & 1U) != 0;
+          test.to_parts = (bits & 2U) != 0;
+          test.want_indices = true;
+          test.segment_offsets = Segments(rows, segments, 5 + bits);
+          Check(test);
+        }
+      }
     }
-    ASSERT_EQ(done, lane.calls().status) << calls;
-    EXPECT_TRUE(outcome.results.empty());
+  }
+}
+
+TEST_F(ShardedTables, KeepTheFirstRowsOfSegments) {
+  constexpr int64_t kRows = 4001;
+  for (const int64_t limit : {int64_t{0}, int64_t{1}, int64_t{3}, int64_t{5}, int64_t{40}, kRows}) {
+    for (const int devices : {2, 3}) {
+      for (const bool with_nulls : {false, true}) {
+        for (const bool to_parts : {false, true}) {
+          const TestColumn column = Numbers(KeyType::kFloat32, Distribution::kSpecialFloats, kRows);
+          Case test{{with_nulls ? WithNulls(column) : column}, devices};
+          test.segment_offsets = Segments(kRows, 300);
+          test.limit = limit;
+          test.to_parts = to_parts;
+          test.value_bytes = 5;
+          Check(test);
+          test.value_bytes = 0;
+          test.want_indices = true;
+          test.want_columns = false;
+          Check(test);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(ShardedTables, LeaveNothingInProgressWhateverFails) {
+  for (const bool by_segments : {false, true}) {
+    Case test{{WithNulls(Numbers(KeyType::kInt16, Distribution::kUniform, 3000))}, 3, 2000};
+    test.want_indices = true;
+    test.to_parts = by_segments;
+    if (by_segments) test.segment_offsets = Segments(3000, 50);
+    for (int64_t calls = 0;; ++calls) {
+      const Arrays arrays = Place(test);
+      const std::unique_ptr<Operation> sort = SortOf(test, arrays.spec);
+      CountedLane lane(engines_);
+      lane.calls().left = calls;
+      corank::Outcome outcome;
+      const absl::Status done = sort->Execute(lane, outcome);
+      ASSERT_EQ(lane.open_streams(), 0) << calls;
+      if (done.ok()) {
+        EXPECT_GT(calls, 100);
+        EXPECT_TRUE(ResultsOf(outcome) == Expected(test));
+        break;
+      }
+      ASSERT_EQ(done, lane.calls().status) << calls;
+      EXPECT_TRUE(outcome.results.empty());
+    }
   }
 }
 
@@ -347,6 +416,26 @@ TEST_F(ShardedTables, DoWithoutStringsSegmentsRunsRanksAndKeptArrays) {
     spec.columns.front().offsets.emplace().count = 101;
     spec.columns.front().offsets->element_bytes = 8;
   }));
+}
+
+TEST_F(ShardedTables, AreSharedBySegmentsWhereSeveralDevicesHelp) {
+  const auto takes = [&](const std::vector<int64_t>& offsets, void (*change)(ColumnSortOperation::Spec&) = nullptr) {
+    Case test{{Numbers(KeyType::kInt16, Distribution::kUniform, 1000)}};
+    test.segment_offsets = offsets;
+    Arrays arrays = Place(test);
+    if (change != nullptr) change(arrays.spec);
+    return ShardedSegmentColumnSort::Takes(ColumnSortOperation(arrays.spec));
+  };
+  EXPECT_TRUE(takes({0, 100, 600, 1000}));
+  EXPECT_FALSE(takes({})) << "without segments";
+  EXPECT_FALSE(takes({0, 10, 1000})) << "most rows are in one";
+  EXPECT_FALSE(takes({0, 500, 1000}, [](auto& spec) { spec.limit = spec.columns.front().result_count = 0; }));
+  EXPECT_FALSE(takes({0, 500, 1000}, [](auto& spec) { spec.segment_offsets->is_pending = true; }));
+  EXPECT_FALSE(takes({0, 500, 1000}, [](auto& spec) { spec.columns.front().data.on_device = true; }));
+  EXPECT_FALSE(takes({0, 500, 1000}, [](auto& spec) {
+    spec.columns.front().offsets.emplace().count = 1001;
+    spec.columns.front().offsets->element_bytes = 8;
+  })) << "of strings";
 }
 
 }  // namespace

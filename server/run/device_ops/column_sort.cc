@@ -7,6 +7,7 @@
 #include "server/base/errors.h"
 #include "server/base/status_macros.h"
 #include "server/run/device_ops/sharded_column_sort.h"
+#include "server/run/device_ops/sharded_segment_sort.h"
 #include "server/run/external_column_sort.h"
 #include "server/run/sharded_operation.h"
 
@@ -69,12 +70,25 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
 
 std::unique_ptr<const ExternalWork> ColumnSortOperation::external() const { return ExternalColumnSort::For(spec_); }
 
+std::vector<const Operand*> ColumnSortOperation::ArraysOf(const Spec& sort) {
+  std::vector<const Operand*> arrays;
+  for (const Column& column : sort.columns) {
+    arrays.push_back(&column.data);
+    if (column.validity) arrays.push_back(&*column.validity);
+  }
+  if (sort.values) arrays.push_back(&*sort.values);
+  return arrays;
+}
+
 Sharing ColumnSortOperation::sharing() const {
+  const auto arrays = static_cast<int64_t>(ArraysOf(spec_).size());
+  if (ShardedSegmentColumnSort::Takes(*this)) return {arrays, Exchange::kNone};
   if (!ShardedColumnSortOperation::Takes(spec_)) return {};
-  return {ShardedColumnSortOperation::Arrays(spec_), Exchange::kCopies, ShardedColumnSortOperation::kCost};
+  return {arrays, Exchange::kCopies, ShardedColumnSortOperation::kCost};
 }
 
 std::unique_ptr<Operation> ColumnSortOperation::Sharded(const DeviceGroup& by) const {
+  if (spec_.segment_offsets) return std::make_unique<ShardedSegmentColumnSort>(spec_, by.devices);
   return std::make_unique<ShardedColumnSortOperation>(spec_, by);
 }
 

@@ -40,6 +40,9 @@ class ColumnSortOperation final : public PhasedOperation {
   };
   explicit ColumnSortOperation(Spec spec);
 
+  const Spec& spec() const { return spec_; }
+  /// The arrays of a sort without strings, in the order of TableShape, without segments.
+  static std::vector<const Operand*> ArraysOf(const Spec& sort);
   /// INVALID_ARGUMENT: row `row` of run `run` comes before the row in front of it.
   static absl::Status UnsortedRun(size_t run, int64_t row);
 

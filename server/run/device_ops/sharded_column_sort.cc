@@ -8,27 +8,11 @@
 #include "server/run/sharded_operation.h"
 
 namespace corank {
-namespace {
 
-using Spec = ColumnSortOperation::Spec;
-
-// The arrays that a device copies in, in the order of TableShape.
-std::vector<const Operand*> ArraysOf(const Spec& sort) {
-  std::vector<const Operand*> inputs;
-  for (const ColumnSortOperation::Column& column : sort.columns) {
-    inputs.push_back(&column.data);
-    if (column.validity) inputs.push_back(&*column.validity);
-  }
-  if (sort.values) inputs.push_back(&*sort.values);
-  return inputs;
-}
-
-}  // namespace
-
-bool ShardedColumnSortOperation::Takes(const Spec& sort) {
+bool ShardedColumnSortOperation::Takes(const ColumnSortOperation::Spec& sort) {
   if (sort.segment_offsets || !sort.run_offsets.empty() || sort.want_ranks) return false;
   bool any_is_sharded = IsSharded(sort.values_target) || IsSharded(sort.indices_target);
-  for (const Operand* const input : ArraysOf(sort)) any_is_sharded |= IsSharded(*input);
+  for (const Operand* const input : ColumnSortOperation::ArraysOf(sort)) any_is_sharded |= IsSharded(*input);
   for (const ColumnSortOperation::Column& column : sort.columns) {
     any_is_sharded |= IsSharded(column.data_target) || IsSharded(column.validity_target);
   }
@@ -44,13 +28,8 @@ bool ShardedColumnSortOperation::Takes(const Spec& sort) {
          (!sort.want_indices || CanShare(sort.indices_target));
 }
 
-int64_t ShardedColumnSortOperation::Arrays(const Spec& sort) {
-  int64_t arrays = sort.values ? 1 : 0;
-  for (const ColumnSortOperation::Column& column : sort.columns) arrays += column.validity ? 2 : 1;
-  return arrays;
-}
-
-ShardedColumnSortOperation::ShardedColumnSortOperation(Spec sort, const DeviceGroup& by, int64_t tile_bytes)
+ShardedColumnSortOperation::ShardedColumnSortOperation(ColumnSortOperation::Spec sort, const DeviceGroup& by,
+                                                       int64_t tile_bytes)
     : spec_(std::move(sort)),
       whole_(spec_),
       shape_(spec_),
@@ -88,7 +67,7 @@ absl::Status ShardedColumnSortOperation::Sort(Lane& lane, const std::vector<RowR
     }
   }
   ShardedTable table(shape_, options_, devices_, &lane);
-  CORANK_RETURN_IF_ERROR(RetryForThreads(table.Sort(ArraysOf(spec_), places)));
+  CORANK_RETURN_IF_ERROR(RetryForThreads(table.Sort(ColumnSortOperation::ArraysOf(spec_), places)));
   table.AddTimesTo(&outcome.stats);
   outcome.sort_algorithm = ToWire(table.algorithm());
   return absl::OkStatus();

@@ -18,8 +18,6 @@ class ShardedColumnSortOperation final : public Operation {
   /// Whether the sort can run on several devices: columns without strings, segments, runs and ranks, with arrays and
   /// results that are sharded or in host memory.
   static bool Takes(const ColumnSortOperation::Spec& sort);
-  /// The number of the arrays that it copies in.
-  static int64_t Arrays(const ColumnSortOperation::Spec& sort);
   /// Sharing::cost. The host waits twice, compares rows to cut tables, and sorts each tile again. So two H200s were 1.2
   /// to 1.3 times as fast as one with 64 MiB of arrays and results for each device, and slower with 16 MiB.
   static constexpr int64_t kCost = 2;
