@@ -72,8 +72,9 @@ class MoveOperation final : public IntervalOperation {
 };
 
 /// MoveIntervals and ScatterIntervals on several devices at a time. Each device takes an equal part of the source,
-/// makes an equal part of the destination, and returns it over its own bus. The host cuts the intervals where parts
-/// meet (kernels/engine/part_moves.h), some intervals at a time. One device checks before that no destinations overlap.
+/// makes an equal part of the destination, and returns it over its own bus. A thread for each device reads all
+/// intervals, some at a time, and cuts those of its part where parts meet (kernels/engine/part_moves.h). One device
+/// checks before that no destinations overlap.
 class ShardedMove final : public Operation {
  public:
   /// Of Sharing::cost. The copies in, the moves and the copies out follow each other.
@@ -103,7 +104,7 @@ class ShardedMove final : public Operation {
     EngineStreamRing inputs, turns;  // of streams: for the parts of arrays; for intervals
     int64_t begin = 0, count = 0;    // of the destination
     char* d_destination = nullptr;
-    EngineStream* tile_stream = nullptr;  // that moves the intervals of this turn
+    OperatorReport moved = {};
 
     Part(Lane& lane, int device);
   };
@@ -116,11 +117,9 @@ class ShardedMove final : public Operation {
 
   absl::Status TakeParts(std::vector<std::unique_ptr<Part>>& parts, Operand& source);
   absl::Status Check(EngineStream& stream, OperatorReport* report) const;
-  // Cuts the intervals, a tile at a time, and enqueues their moves between the parts of source and destination.
-  absl::Status MoveAll(Lane& lane, const Operand& source, const std::vector<std::unique_ptr<Part>>& parts,
-                       OperatorReport* report) const;
-  // Enqueues what moves to a part.
-  absl::Status Enqueue(PartMoves& moves, const Part& part, OperatorReport* report) const;
+  // Cuts the intervals, a tile at a time, and moves what goes from the parts of the source to a part of the
+  // destination. A thread for each part.
+  absl::Status MoveInto(Part& part, Lane& lane, const Operand& source) const;
   absl::Status Return(const RowResult& result, Part& part) const;
 
   const std::unique_ptr<MoveOperation> whole_;

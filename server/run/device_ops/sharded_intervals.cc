@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/engine/alignment.h"
+#include "kernels/engine/each_shard.h"
 #include "server/base/status_macros.h"
 #include "server/model/parts.h"
 #include "server/run/engine_stream_ring.h"
@@ -90,19 +91,36 @@ absl::Status ShardedIntervals::Divide(Lane& lane, v1::RequestStats* stats) {
 // A device's part of the rows.
 class ShardedIntervals::Part {
  public:
-  Part(Lane& lane, int device, size_t shard, IntervalCursor cursor, int64_t first, int64_t rows)
-      : shard_(shard),
-        cursor_(std::move(cursor)),
-        first_(first),
-        left_(rows),
-        turns_(lane, device, kFirstTileStream, kTileStreams, &stats_) {}
+  Part(Lane& lane, int device, int64_t first, int64_t rows)
+      : lane_(lane), first_(first), left_(rows), turns_(lane, device, kFirstTileStream, kTileStreams, &stats_) {}
 
-  bool is_done() const { return left_ == 0; }
   const v1::RequestStats& stats() const { return stats_; }
 
-  absl::Status MakeTile(const IntervalOperation& whole, int64_t most_rows, int64_t most_intervals,
+  /// Before a thread of its own makes the rows: its streams, and its place in sharded results.
+  absl::Status Prepare(size_t shard, const IntervalOperation& whole) {
+    for (const PendingResult& result : whole.results()) {
+      d_places_.push_back(nullptr);
+      if (!IsSharded(result.target)) continue;
+      CORANK_ASSIGN_OR_RETURN(void* const place, result.target->AllocateShard(shard));
+      d_places_.back() = static_cast<char*>(place);
+    }
+    return turns_.Make(kTileStreams);
+  }
+  absl::Status Make(const IntervalOperation& whole, int64_t most_rows, int64_t most_intervals,
+                    const std::vector<RowResult>& rows) {
+    IntervalCursor cursor(whole.counts());
+    if (first_ > 0 && left_ > 0) cursor.Next(first_, whole.counts().count);
+    while (left_ > 0) {
+      CORANK_RETURN_IF_ERROR(lane_.CheckWanted());
+      CORANK_RETURN_IF_ERROR(MakeTile(whole, cursor.Next(std::min(most_rows, left_), most_intervals), rows));
+    }
+    CORANK_RETURN_IF_ERROR(turns_.FinishAll());
+    return status_;
+  }
+
+ private:
+  absl::Status MakeTile(const IntervalOperation& whole, const IntervalCursor::Piece& piece,
                         const std::vector<RowResult>& rows) {
-    const IntervalCursor::Piece piece = cursor_.Next(std::min(most_rows, left_), most_intervals);
     if (piece.intervals == 0) return absl::InternalError("the intervals have fewer elements than their counts say");
     if (piece.rows == 0) return absl::OkStatus();
     CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns_.Next());
@@ -111,11 +129,10 @@ class ShardedIntervals::Part {
       if (report->fault != OperatorReport::Fault::kNone) status_.Update(whole.FaultStatus(*report));
     });
     std::vector<void*> d_out;
-    for (const PendingResult& result : whole.results()) {
-      const int64_t element_bytes = result.element_bytes;
-      if (IsSharded(result.target)) {
-        CORANK_ASSIGN_OR_RETURN(void* const part, result.target->AllocateShard(shard_));
-        d_out.push_back(static_cast<char*>(part) + made_ * element_bytes);
+    for (size_t i = 0; i < d_places_.size(); ++i) {
+      const int64_t element_bytes = whole.results()[i].element_bytes;
+      if (d_places_[i] != nullptr) {
+        d_out.push_back(d_places_[i] + made_ * element_bytes);
       } else {
         CORANK_ASSIGN_OR_RETURN(d_out.emplace_back(), stream->AllocateDevice(piece.rows * element_bytes));
       }
@@ -124,7 +141,7 @@ class ShardedIntervals::Part {
     CORANK_RETURN_IF_ERROR(stream->EndKernels());
     for (size_t i = 0; i < rows.size(); ++i) {
       const PendingResult& result = whole.results()[i];
-      if (IsSharded(result.target)) continue;
+      if (d_places_[i] != nullptr) continue;
       char* const place = rows[i].column().place + (first_ + made_) * result.element_bytes;
       CORANK_RETURN_IF_ERROR(stream->CopyToHost(place, d_out[i], piece.rows * result.element_bytes));
     }
@@ -133,16 +150,10 @@ class ShardedIntervals::Part {
     return absl::OkStatus();
   }
 
-  absl::Status Finish() {
-    CORANK_RETURN_IF_ERROR(turns_.FinishAll());
-    return status_;
-  }
-
- private:
-  const size_t shard_;
-  IntervalCursor cursor_;
+  Lane& lane_;
   const int64_t first_;  // row of the result
   int64_t made_ = 0, left_;
+  std::vector<char*> d_places_;  // null: the result is not sharded
   v1::RequestStats stats_;
   absl::Status status_;  // what the tiles report
   EngineStreamRing turns_;
@@ -153,27 +164,16 @@ absl::Status ShardedIntervals::Execute(Lane& lane, Outcome& outcome) {
   CORANK_RETURN_IF_ERROR(Divide(lane, &outcome.stats));
   const auto devices = static_cast<int64_t>(devices_.size());
   std::deque<Part> parts;
-  IntervalCursor cursor(whole_->counts());
-  for (int64_t i = 0; i < devices; ++i) {
-    const int64_t rows = PartCount(this->rows(), devices, i);
-    parts.emplace_back(lane, devices_[static_cast<size_t>(i)], static_cast<size_t>(i), cursor,
-                       PartBegin(this->rows(), devices, i), rows);
-    if (rows > 0 && i + 1 < devices) cursor.Next(rows, whole_->counts().count);
+  for (size_t i = 0; i < devices_.size(); ++i) {
+    const auto part = static_cast<int64_t>(i);
+    parts.emplace_back(lane, devices_[i], PartBegin(rows(), devices, part), PartCount(rows(), devices, part));
+    CORANK_RETURN_IF_ERROR(parts.back().Prepare(i, *whole_));
   }
   lane.set_next_stage(Stage::kCopyOut);
-  // Tile by tile, so that no device waits until all of another's work is enqueued.
-  for (bool is_done = false; !is_done;) {
-    CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-    is_done = true;
-    for (Part& part : parts) {
-      if (part.is_done()) continue;
-      CORANK_RETURN_IF_ERROR(part.MakeTile(*whole_, TileRows(), TileIntervals(), results));
-      is_done = false;
-    }
-  }
+  CORANK_RETURN_IF_ERROR(RetryForThreads(OnEachShard(
+      parts.size(), [&](size_t i) { return parts[i].Make(*whole_, TileRows(), TileIntervals(), results); })));
   std::vector<const v1::RequestStats*> stats;
   for (Part& part : parts) {
-    CORANK_RETURN_IF_ERROR(part.Finish());
     stats.push_back(&part.stats());
   }
   AddLongest(stats, &outcome.stats);

@@ -12,9 +12,9 @@
 namespace corank {
 
 /// Each device makes an equal part of the rows, in tiles: the intervals of one come while another is made and a third
-/// leaves over the device's own bus. The host adds up the counts to find where parts and tiles begin, so no device
-/// waits for another. If any row may read any element of an input, each device first takes an equal part of that input,
-/// and all devices read all parts.
+/// leaves over the device's own bus. A thread for each device adds up the counts to find where its part and tiles
+/// begin, so no device waits for another. If any row may read any element of an input, each device first takes an equal
+/// part of that input, and all devices read all parts.
 class ShardedIntervals final : public Operation {
  public:
   /// Whether several devices can do the work: its arrays and results are sharded or in host memory. If none is sharded,

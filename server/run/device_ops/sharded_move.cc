@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "kernels/engine/alignment.h"
+#include "kernels/engine/each_shard.h"
 #include "server/base/status_macros.h"
 #include "server/model/parts.h"
 #include "server/run/device_ops/move.h"
@@ -96,45 +97,31 @@ absl::Status ShardedMove::Check(EngineStream& stream, OperatorReport* report) co
   return stream.EndKernels();
 }
 
-absl::Status ShardedMove::MoveAll(Lane& lane, const Operand& source, const std::vector<std::unique_ptr<Part>>& parts,
-                                  OperatorReport* report) const {
-  const int64_t longest = std::max<int64_t>(1, parts.front()->count);
+absl::Status ShardedMove::MoveInto(Part& part, Lane& lane, const Operand& source) const {
   int64_t from = 0;
   for (int64_t i = 0; i < spec().counts.count;) {
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
     const int64_t end = std::min(i + TileIntervals(), spec().counts.count);
-    std::vector<PartMoves> moves;
-    for (const std::unique_ptr<Part>& part : parts) {
-      CORANK_ASSIGN_OR_RETURN(part->tile_stream, part->turns.Next());
-      CORANK_RETURN_IF_ERROR(moves.emplace_back(*part->tile_stream, PartsOf(source)).Begin(end - i));
-    }
+    CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, part.turns.Next());
+    PartMoves moves(*stream, PartsOf(source));
+    CORANK_RETURN_IF_ERROR(moves.Begin(end - i));
     for (; i < end; ++i) {
-      int64_t left = NumberAt(spec().counts, i), to = NumberAt(*spec().destination_offsets, i);
+      const int64_t count = NumberAt(spec().counts, i), to = NumberAt(*spec().destination_offsets, i);
       if (spec().source_offsets) from = NumberAt(*spec().source_offsets, i);
-      for (auto at = static_cast<size_t>(to / longest); left > 0; ++at) {
-        const Part& part = *parts[at];
-        const int64_t count = std::min(left, part.begin + part.count - to);
-        if (count <= 0) continue;  // later parts may be shorter
-        moves[at].Add(from, to - part.begin, count);
-        from += count;
-        to += count;
-        left -= count;
-      }
+      const int64_t first = std::max(to, part.begin), last = std::min(to + count, part.begin + part.count);
+      if (first < last) moves.Add(from + (first - to), first - part.begin, last - first);
+      from += count;
     }
-    for (size_t at = 0; at < parts.size(); ++at) CORANK_RETURN_IF_ERROR(Enqueue(moves[at], *parts[at], report));
+    CORANK_RETURN_IF_ERROR(moves.Copy());
+    CORANK_RETURN_IF_ERROR(stream->EndCopyIn());
+    MoveArgs args;
+    args.element_bytes = spec().source.element_bytes;
+    args.destination = part.d_destination;
+    args.destination_count = part.count;
+    CORANK_RETURN_IF_ERROR(moves.Run(args, &part.moved));
+    CORANK_RETURN_IF_ERROR(stream->EndKernels());
   }
-  return absl::OkStatus();
-}
-
-absl::Status ShardedMove::Enqueue(PartMoves& moves, const Part& part, OperatorReport* report) const {
-  CORANK_RETURN_IF_ERROR(moves.Copy());
-  CORANK_RETURN_IF_ERROR(part.tile_stream->EndCopyIn());
-  MoveArgs args;
-  args.element_bytes = spec().source.element_bytes;
-  args.destination = part.d_destination;
-  args.destination_count = part.count;
-  CORANK_RETURN_IF_ERROR(moves.Run(args, report));
-  return part.tile_stream->EndKernels();
+  return part.turns.FinishAll();
 }
 
 absl::Status ShardedMove::Return(const RowResult& result, Part& part) const {
@@ -149,7 +136,7 @@ absl::Status ShardedMove::Return(const RowResult& result, Part& part) const {
 
 absl::Status ShardedMove::Execute(Lane& lane, Outcome& outcome) {
   CORANK_ASSIGN_OR_RETURN(const std::vector<RowResult> results, RowResult::Make(whole_->results()));
-  OperatorReport checked, moved;
+  OperatorReport checked;
   std::vector<std::unique_ptr<Part>> parts;
   for (const int device : devices_) parts.push_back(std::make_unique<Part>(lane, device));
   Operand source = spec().source;
@@ -162,8 +149,9 @@ absl::Status ShardedMove::Execute(Lane& lane, Outcome& outcome) {
   }
   for (const std::unique_ptr<Part>& part : parts) CORANK_RETURN_IF_ERROR(part->inputs.FinishAll());
   lane.set_next_stage(Stage::kKernel);
-  CORANK_RETURN_IF_ERROR(MoveAll(lane, source, parts, &moved));
-  for (const std::unique_ptr<Part>& part : parts) CORANK_RETURN_IF_ERROR(part->turns.FinishAll());
+  for (const std::unique_ptr<Part>& part : parts) CORANK_RETURN_IF_ERROR(part->turns.Make(kTileStreams));
+  CORANK_RETURN_IF_ERROR(
+      RetryForThreads(OnEachShard(parts.size(), [&](size_t i) { return MoveInto(*parts[i], lane, source); })));
   lane.set_next_stage(Stage::kCopyOut);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
   std::vector<const v1::RequestStats*> stats;
