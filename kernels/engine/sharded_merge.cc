@@ -6,7 +6,6 @@
 #include "kernels/common/co_ranks.h"
 #include "kernels/common/key_order.h"
 #include "kernels/engine/alignment.h"
-#include "kernels/engine/each_shard.h"
 #include "kernels/engine/key_cuts.h"
 
 namespace corank {
@@ -262,39 +261,37 @@ absl::Status ShardedMerge::CopyRows(EngineStream& stream, const void* d_to, cons
 // Copies what tile `number` of another shard, or of this one if the runs lie in host memory, needs of the runs here.
 absl::Status ShardedMerge::CopyPiecesTo(size_t shard, size_t to, size_t number) {
   if (number >= tiles_[to].size()) return absl::OkStatus();
+  Tile& tile = tiles_[to][number];
   EngineStream& copier = *shards_[shard].copier;
-  absl::Status status;
-  if (number >= kBuffers) status = copier.After(tiles_[to][number - kBuffers].is_merged);
+  absl::Status status = copier.After(last_copies_[to]);
+  if (number >= kBuffers) status.Update(copier.After(tiles_[to][number - kBuffers].is_merged));
   const std::vector<MergeInput> pieces = PiecesOf(to, number);
-  const int64_t* const begin = CutAt(tiles_[to][number].cut);
+  const int64_t* const first_rows = CutAt(tile.cut);
   for (size_t i = 0; i < runs_.size() && status.ok(); ++i) {
     const Run& run = runs_[i];
     if (!options_.is_on_host && run.shard != shard) continue;
     const auto copy = [&](const void* d_to, const char* rows, int64_t element_bytes) {
       if (element_bytes == 0) return absl::OkStatus();
-      return CopyRows(copier, d_to, rows + begin[i] * element_bytes, pieces[i].count * element_bytes);
+      return CopyRows(copier, d_to, rows + first_rows[i] * element_bytes, pieces[i].count * element_bytes);
     };
     status = copy(pieces[i].keys, run.keys, key_bytes_);
     if (status.ok()) status = copy(pieces[i].values, run.values, options_.value_bytes);
   }
-  return status;
+  if (!status.ok()) return status;
+  const absl::StatusOr<const void*> is_copied = copier.MarkPoint();
+  if (!is_copied.ok()) return is_copied.status();
+  tile.are_copied = last_copies_[to] = *is_copied;
+  return absl::OkStatus();
 }
 
-absl::Status ShardedMerge::CopyPieces(size_t shard, size_t number) {
+// Sends all shards the pieces of their tiles `number`, in steps: in each, a device sends to one other and receives from
+// one other.
+absl::Status ShardedMerge::SendPieces(size_t number) {
   absl::Status status;
-  if (options_.is_on_host) {
-    CutTileOnHost(shard, number);
-    status = CopyPiecesTo(shard, shard, number);
+  for (size_t step = 1; step < size(); ++step) {
+    for (size_t i = 0; i < size() && status.ok(); ++i) status = CopyPiecesTo(i, (i + step) % size(), number);
   }
-  // The next shard first, so that at any time each device gets rows from one other.
-  for (size_t step = 1; step < size() && !options_.is_on_host && status.ok(); ++step) {
-    status = CopyPiecesTo(shard, (shard + step) % size(), number);
-  }
-  if (!status.ok()) return status;
-  const absl::StatusOr<const void*> are_copied = shards_[shard].copier->MarkPoint();
-  if (!are_copied.ok()) return are_copied.status();
-  are_copied_[number][shard] = *are_copied;
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status ShardedMerge::Send(const ShardResult& to, const Tile& tile) const {
@@ -326,10 +323,7 @@ absl::Status ShardedMerge::MergeTile(size_t shard, size_t number) {
   if (number >= tiles_[shard].size()) return absl::OkStatus();
   const ShardResult& to = shards_[shard];
   Tile& tile = tiles_[shard][number];
-  for (size_t from = 0; from < size(); ++from) {
-    if (options_.is_on_host && from != shard) continue;
-    if (absl::Status waits = to.stream->After(are_copied_[number][from]); !waits.ok()) return waits;
-  }
+  if (absl::Status waits = to.stream->After(tile.are_copied); !waits.ok()) return waits;
   if (options_.is_on_host && number == 0) {
     if (absl::Status marked = to.stream->EndCopyIn(); !marked.ok()) return marked;
   }
@@ -371,36 +365,60 @@ absl::Status ShardedMerge::PrepareCopies(size_t shard) {
 
 // Memory is allocated in the order of its copier's stream, and other copiers write it.
 absl::Status ShardedMerge::AwaitBuffers(size_t shard) {
-  for (size_t other = 0; other < size() && !options_.is_on_host; ++other) {
+  for (size_t other = 0; other < size(); ++other) {
     if (other == shard) continue;
     if (absl::Status waits = shards_[shard].copier->After(are_allocated_[other]); !waits.ok()) return waits;
   }
   return absl::OkStatus();
 }
 
+absl::Status ShardedMerge::MergeFromHost(size_t shard) {
+  absl::Status status = PrepareCopies(shard);
+  for (size_t tile = 0; tile < tiles_[shard].size() && status.ok(); ++tile) {
+    CutTileOnHost(shard, tile);
+    status = CopyPiecesTo(shard, shard, tile);
+    if (status.ok()) status = MergeTile(shard, tile);
+  }
+  if (status.ok()) status = shards_[shard].copier->EndCopyIn();
+  if (status.ok()) status = shards_[shard].stream->EndKernels();
+  return status;
+}
+
+// The copies of a tile are enqueued while the merges of the tile before are.
+absl::Status ShardedMerge::SendAllPieces(size_t tiles, Barrier& barrier) {
+  bool all_ok = barrier.ArriveAndWait(true);
+  absl::Status status;
+  for (size_t i = 0; i < size() && all_ok && status.ok(); ++i) status = AwaitBuffers(i);
+  for (size_t tile = 0; tile < tiles && all_ok; ++tile) {
+    if (status.ok()) status = SendPieces(tile);
+    all_ok = barrier.ArriveAndWait(status.ok());
+  }
+  return status;
+}
+
+absl::Status ShardedMerge::MergeTiles(size_t shard, size_t tiles, Barrier& barrier) {
+  absl::Status status = PrepareCopies(shard);
+  bool all_ok = barrier.ArriveAndWait(status.ok());
+  for (size_t tile = 0; tile < tiles && all_ok; ++tile) {
+    all_ok = barrier.ArriveAndWait(status.ok());
+    if (all_ok) status = MergeTile(shard, tile);
+  }
+  if (all_ok && status.ok()) status = shards_[shard].stream->EndKernels();
+  return status;
+}
+
 absl::Status ShardedMerge::Merge() {
+  are_allocated_.assign(size(), nullptr);
+  last_copies_.assign(size(), nullptr);
+  if (options_.is_on_host) {
+    return OnEachShard(size(), [this](size_t i) { return MergeFromHost(i); });
+  }
   size_t most_tiles = 0;
   for (const std::vector<Tile>& tiles : tiles_) most_tiles = std::max(most_tiles, tiles.size());
-  are_allocated_.assign(size(), nullptr);
-  are_copied_.assign(most_tiles, std::vector<const void*>(size()));
-  Barrier barrier(size());
-  // Buffers of all shards must be there before pieces go to them, and pieces enqueued before a merge waits for them.
-  const auto wait = [&](const absl::Status& status) {
-    return options_.is_on_host ? status.ok() : barrier.ArriveAndWait(status.ok());
-  };
-  return OnEachShard(size(), [&](size_t i) {
-    absl::Status status = PrepareCopies(i);
-    bool all_ok = wait(status);
-    if (all_ok) status = AwaitBuffers(i);
-    for (size_t tile = 0; tile < most_tiles && all_ok; ++tile) {
-      if (status.ok()) status = CopyPieces(i, tile);
-      all_ok = wait(status);
-      if (all_ok) status = MergeTile(i, tile);
-    }
-    if (!all_ok || !status.ok()) return status;
-    if (options_.is_on_host) status = shards_[i].copier->EndCopyIn();
-    if (status.ok()) status = shards_[i].stream->EndKernels();
-    return status;
+  // One thread enqueues all copies, so that each can wait for the copy before it to the same device.
+  Barrier barrier(size() + 1);
+  return OnEachShard(size() + 1, [&](size_t i) {
+    return i == size() ? SendAllPieces(most_tiles, barrier) : MergeTiles(i, most_tiles, barrier);
   });
 }
 

@@ -1,8 +1,8 @@
 // Merges sorted runs on several devices, each of which makes a part of the result.
 //
 // Algorithm: cuts by rank divide the result into a part for each device, and these into tiles. While a device merges a
-//            tile, the others send it the pieces of the next one, and the tile before leaves for the host. Owners send,
-//            because links carry more when all GPUs send than when all fetch.
+//            tile, the others send it the pieces of the next one, in turn, and the tile before leaves for the host.
+//            Owners send, because links carry more when all GPUs send than when all fetch.
 // Runs in the devices' memory: EngineStream::SplitRuns or KeyCuts finds the cuts, once. The host waits for them. A
 //            sorted array in parts on several devices is a run for each part. Meanwhile each device checks the order of
 //            its runs, and the host that of their ends.
@@ -20,6 +20,7 @@
 
 #include "absl/status/status.h"
 #include "kernels/common/operators.h"
+#include "kernels/engine/each_shard.h"
 #include "kernels/engine/engine.h"
 
 namespace corank {
@@ -116,8 +117,9 @@ class ShardedMerge {
   struct Tile {
     int64_t first = 0;  // row of the part
     int64_t count = 0;
-    size_t cut = 0;                  // the number of its first cut; the next one ends it
-    std::vector<MergeInput> pieces;  // by run; the merge reads them until it ends
+    size_t cut = 0;                    // the number of its first cut; the next one ends it
+    std::vector<MergeInput> pieces;    // by run; the merge reads them until it ends
+    const void* are_copied = nullptr;  // point after which the pieces are there
     const void* is_merged = nullptr;
     OperatorReport report;
   };
@@ -142,8 +144,11 @@ class ShardedMerge {
   std::vector<MergeInput> PiecesOf(size_t shard, size_t number);
   absl::Status CopyRows(EngineStream& stream, const void* d_to, const char* from, int64_t bytes) const;
   absl::Status CopyPiecesTo(size_t shard, size_t to, size_t number);
-  absl::Status CopyPieces(size_t shard, size_t number);
+  absl::Status SendPieces(size_t number);
   absl::Status MergeTile(size_t shard, size_t number);
+  absl::Status MergeFromHost(size_t shard);
+  absl::Status SendAllPieces(size_t tiles, Barrier& barrier);
+  absl::Status MergeTiles(size_t shard, size_t tiles, Barrier& barrier);
   absl::Status Send(const ShardResult& to, const Tile& tile) const;
 
   const Options options_;
@@ -156,8 +161,9 @@ class ShardedMerge {
   std::vector<std::vector<Rows>> buffers_;  // by shard
   // By shard: points of the copiers after which the memory of the buffers is there for other streams too.
   std::vector<const void*> are_allocated_;
-  // By tile and shard: points after which the pieces that the shard copies are there.
-  std::vector<std::vector<const void*>> are_copied_;
+  // By shard: the point of the last copy so far to its device, for which the next one waits. Two devices that send to
+  // one at a time halve each other's rate, and go on to the next one together.
+  std::vector<const void*> last_copies_;
   std::vector<int64_t> positions_;    // rows of the result before each cut
   std::vector<int64_t> cuts_;         // for each cut a row of each run
   std::atomic<bool> in_order_{true};  // across cuts
