@@ -26,15 +26,29 @@ struct Part {
   std::vector<EngineStream*> Streams() const { return {stream.get(), copier.get(), sender.get()}; }
 };
 
-// Sorts the array on some devices. In device memory the copies are not timed, otherwise they are.
+// What a case sorts, and where.
+struct SortWork {
+  bool on_devices = false;     // the copies between the host and the devices are not timed
+  bool makes_indices = false;  // the values are the keys' indices, which the devices make
+  bool are_linked = true;
+
+  const char* Name() const {
+    if (makes_indices) return "argsort in device memory";
+    return on_devices ? "sort in device memory" : "sort from host memory";
+  }
+  const char* Group() const {
+    if (makes_indices) return "argsort/";
+    return on_devices ? "device/" : "host/";
+  }
+};
+
 class Sorter {
  public:
-  Sorter(std::shared_ptr<Data> data, size_t index, KeyType type, std::vector<Engine*> engines, bool on_devices,
-         bool are_linked)
-      : data_(std::move(data)), index_(index), engines_(std::move(engines)), on_devices_(on_devices) {
+  Sorter(std::shared_ptr<Data> data, size_t index, KeyType type, std::vector<Engine*> engines, const SortWork& work)
+      : data_(std::move(data)), index_(index), engines_(std::move(engines)), work_(work) {
     options_.key_type = type;
     options_.value_bytes = static_cast<int32_t>(data_->value_bytes);
-    options_.are_linked = are_linked;
+    options_.are_linked = work_.are_linked;
     options_.lends_keys = options_.lends_values = true;
   }
 
@@ -49,7 +63,7 @@ class Sorter {
       status = Work();
       seconds = absl::ToDoubleSeconds(absl::Now() - start);
     }
-    if (status.ok() && on_devices_) status = Fetch();
+    if (status.ok() && work_.on_devices) status = Fetch();
     parts_.clear();
     cutters_.clear();
     if (!status.ok()) return status;
@@ -78,7 +92,7 @@ class Sorter {
       if (!cutter.ok()) return cutter.status();
       cutters_.push_back(*std::move(cutter));
     }
-    if (on_devices_) {
+    if (work_.on_devices) {
       for (Part& part : parts_) {
         absl::Status status = part.stream->Begin();
         status.Update(CopyIn(part));
@@ -97,7 +111,7 @@ class Sorter {
                                        part.count * bytes);
     };
     absl::Status status = copy(part.keys_in, data_->keys, data_->key_bytes);
-    status.Update(copy(part.values_in, data_->values, data_->value_bytes));
+    if (!work_.makes_indices) status.Update(copy(part.values_in, data_->values, data_->value_bytes));
     return status;
   }
   absl::Status CopyOut(Part& part) const {
@@ -131,7 +145,10 @@ class Sorter {
     absl::Status status;
     for (Part& part : parts_) {
       for (EngineStream* const stream : part.Streams()) status.Update(stream->Begin());
-      if (!on_devices_) status.Update(CopyIn(part));
+      if (!work_.on_devices) status.Update(CopyIn(part));
+      if (work_.makes_indices && parts_.size() > 1) {
+        status.Update(part.stream->Iota(part.values_in->data(), options_.value_bytes, part.first, part.count));
+      }
       status.Update(part.stream->EndCopyIn());
     }
     if (!status.ok()) return status;
@@ -159,7 +176,7 @@ class Sorter {
     result.count = part.count;
     result.keys = part.keys_out->data();
     result.values = PlaceOf(part.values_out);
-    if (on_devices_) return result;
+    if (work_.on_devices) return result;
     result.sender = part.sender.get();
     const auto place = [&part](const Memory& memory, int64_t bytes) {
       return memory == nullptr ? nullptr : static_cast<char*>(memory->data()) + part.first * bytes;
@@ -174,19 +191,23 @@ class Sorter {
     args.count = part.count;
     args.keys_in = part.keys_in->data();
     args.keys_out = part.keys_out->data();
-    args.values_in = PlaceOf(part.values_in);
-    args.values_out = PlaceOf(part.values_out);
-    args.value_bytes = options_.value_bytes;
+    if (work_.makes_indices) {
+      args.indices_out = PlaceOf(part.values_out);
+    } else {
+      args.values_in = PlaceOf(part.values_in);
+      args.values_out = PlaceOf(part.values_out);
+      args.value_bytes = options_.value_bytes;
+    }
     absl::Status status = part.stream->Sort(args, &report_);
     status.Update(part.stream->EndKernels());
-    if (!on_devices_) status.Update(CopyOut(part));
+    if (!work_.on_devices) status.Update(CopyOut(part));
     return status;
   }
 
   const std::shared_ptr<Data> data_;
   const size_t index_;
   const std::vector<Engine*> engines_;
-  const bool on_devices_;
+  const SortWork work_;
   ShardedSort::Options options_;
   std::unique_ptr<ShardedSort> sort_;
   std::vector<Part> parts_;
@@ -195,8 +216,8 @@ class Sorter {
 };
 
 template <typename Bits>
-absl::StatusOr<Contest> Prepare(const Row& row, Distribution distribution, int64_t value_bytes, bool on_devices,
-                                bool are_linked, const std::vector<Engine*>& engines) {
+absl::StatusOr<Contest> Prepare(const Row& row, Distribution distribution, int64_t value_bytes, const SortWork& work,
+                                const std::vector<Engine*>& engines) {
   auto made = AllocateData(row.n, sizeof(Bits), value_bytes, engines);
   if (!made.ok()) return made.status();
   const std::shared_ptr<Data> data = *made;
@@ -210,40 +231,39 @@ absl::StatusOr<Contest> Prepare(const Row& row, Distribution distribution, int64
     for (int64_t i = begin; i < end && values != nullptr; ++i) values[i] = static_cast<uint32_t>(i);
   });
   const auto least_ratio = [=](size_t devices) {
-    if (distribution != Distribution::kUniform || row.type != "u32" || !are_linked) return 0.0;
+    if (distribution != Distribution::kUniform || row.type != "u32" || !work.are_linked) return 0.0;
     switch (devices) {
       case 2:
-        return on_devices ? 1.5 : 1.7;
+        return work.on_devices ? 1.5 : 1.7;
       case 4:
-        return on_devices ? 2.7 : 2.8;
+        return work.on_devices ? 2.7 : 2.8;
       case 8:
-        return on_devices ? 5.0 : 4.0;
+        return work.on_devices ? 5.0 : 4.0;
       default:
         return 0.0;
     }
   };
   return ContestOf(data, row, least_ratio, engines, [=](size_t index, const std::vector<Engine*>& on) {
     constexpr KeyType kType = sizeof(Bits) == 4 ? KeyType::kUint32 : KeyType::kUint64;
-    auto sorter = std::make_shared<Sorter>(data, index, kType, on, on_devices, are_linked);
+    auto sorter = std::make_shared<Sorter>(data, index, kType, on, work);
     return [sorter] { return sorter->Run(); };
   });
 }
 
 template <typename Bits>
-void Add(Distribution distribution, int64_t bytes, int64_t value_bytes, bool on_devices,
+void Add(Distribution distribution, int64_t bytes, int64_t value_bytes, SortWork work,
          const ShardsBenchOptions& options, const std::vector<Engine*>& engines, std::vector<Case>* cases) {
+  work.are_linked = options.are_linked;
   Case entry;
   Row& row = entry.failure_row;
-  row.row = on_devices ? "sort in device memory" : "sort from host memory";
+  row.row = work.Name();
   row.type = absl::StrCat("u", 8 * sizeof(Bits), value_bytes > 0 ? "+u32" : "");
   row.n = bytes / static_cast<int64_t>(sizeof(Bits));
   row.distribution = DistributionName(distribution);
   row.unit = "Gkeys/s";
-  entry.name = absl::StrCat(on_devices ? "device/" : "host/", row.type, "/", row.distribution);
+  entry.name = absl::StrCat(work.Group(), row.type, "/", row.distribution);
   entry.repetitions = options.repetitions;
-  entry.prepare = [=, are_linked = options.are_linked] {
-    return Prepare<Bits>(row, distribution, value_bytes, on_devices, are_linked, engines);
-  };
+  entry.prepare = [=] { return Prepare<Bits>(row, distribution, value_bytes, work, engines); };
   cases->push_back(std::move(entry));
 }
 
@@ -251,16 +271,18 @@ void Add(Distribution distribution, int64_t bytes, int64_t value_bytes, bool on_
 
 void AddShardCases(const ShardsBenchOptions& options, const std::vector<Engine*>& engines, std::vector<Case>* cases) {
   const int64_t bytes = int64_t{1} << options.log2_bytes, host_bytes = int64_t{1} << options.log2_host_bytes;
+  const SortWork on_devices{true}, from_host{}, argsort{true, true};
   for (const Distribution distribution :
        {Distribution::kUniform, Distribution::kReversed, Distribution::kSixteenValues, Distribution::kSixteenRuns}) {
-    Add<uint32_t>(distribution, bytes, 0, true, options, engines, cases);
+    Add<uint32_t>(distribution, bytes, 0, on_devices, options, engines, cases);
   }
-  Add<uint64_t>(Distribution::kUniform, bytes, 0, true, options, engines, cases);
-  Add<uint64_t>(Distribution::kUniform, bytes / 2, 4, true, options, engines, cases);
-  Add<uint32_t>(Distribution::kUniform, bytes / 2, 4, true, options, engines, cases);
+  Add<uint64_t>(Distribution::kUniform, bytes, 0, on_devices, options, engines, cases);
+  Add<uint64_t>(Distribution::kUniform, bytes / 2, 4, on_devices, options, engines, cases);
+  Add<uint32_t>(Distribution::kUniform, bytes / 2, 4, on_devices, options, engines, cases);
+  Add<uint32_t>(Distribution::kUniform, bytes / 2, 4, argsort, options, engines, cases);
   if (options.are_linked) AddShardMergeCases(options, engines, cases);
-  Add<uint32_t>(Distribution::kUniform, host_bytes, 0, false, options, engines, cases);
-  Add<uint32_t>(Distribution::kUniform, host_bytes / 2, 4, false, options, engines, cases);
+  Add<uint32_t>(Distribution::kUniform, host_bytes, 0, from_host, options, engines, cases);
+  Add<uint32_t>(Distribution::kUniform, host_bytes / 2, 4, from_host, options, engines, cases);
   AddShardTableCases(options, engines, cases);
   if (options.are_linked) AddShardIntervalCases(options, engines, cases);
   if (options.are_linked) AddLargeShardCases(options, engines, cases);

@@ -94,6 +94,7 @@ def test_kernel_bench_writes_valid_results_with_checked_answers(tmp_path: Path) 
 def test_shards_bench_compares_several_devices_with_one(tmp_path: Path) -> None:
     rows = results_of("shards_bench", tmp_path / "shards.json")["rows"]
     assert {row["row"] for row in rows} == {
+        "argsort in device memory, 2 devices",
         "expand from host memory, 2 devices",
         "gather from host memory, 2 devices",
         "merge in device memory, 2 devices",
