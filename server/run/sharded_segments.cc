@@ -179,9 +179,18 @@ absl::Status ShardedSegments::SortRange(Part& part, const Range& range, const st
   const int64_t before = options_.limit < 0 ? rows_before : std::min(options_.limit, rows_before);
   const int64_t results = tile.ResultCount(options_.limit) - before;
   CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, part.turns.Next());
-  const auto report = std::make_shared<OperatorReport>();
-  CORANK_ASSIGN_OR_RETURN(const std::vector<const void*> rows, SortTile(*stream, tile, report.get()));
-  std::vector<Bits> all_bits;
+  // Lives until the stream has finished, whatever fails.
+  struct Made {
+    OperatorReport report;
+    std::vector<Bits> bits;
+  };
+  const auto made = std::make_shared<Made>();
+  part.turns.WhenDone([this, &part, made, at = range.result, before, results] {
+    if (part.algorithm == SortAlgorithm::kAuto) part.algorithm = made->report.sort_algorithm;
+    const absl::MutexLock lock(&bits_mutex_);
+    for (const Bits& bits : made->bits) AppendBits(bits.to, at, bits.h_bits, before, results);
+  });
+  CORANK_ASSIGN_OR_RETURN(const std::vector<const void*> rows, SortTile(*stream, tile, &made->report));
   for (size_t i = 0; i < places.size() && results > 0; ++i) {
     const PendingResult& result = whole_->results()[i];
     const auto* const d_rows = static_cast<const char*>(rows[i]);
@@ -193,13 +202,8 @@ absl::Status ShardedSegments::SortRange(Part& part, const Range& range, const st
     const int64_t bytes = ValidityBytes(before + results);
     CORANK_ASSIGN_OR_RETURN(void* const h_bits, stream->AllocateHost(bytes));
     CORANK_RETURN_IF_ERROR(stream->CopyToHost(h_bits, d_rows, bytes));
-    all_bits.push_back({reinterpret_cast<uint8_t*>(places[i].host), static_cast<const uint8_t*>(h_bits)});
+    made->bits.push_back({reinterpret_cast<uint8_t*>(places[i].host), static_cast<const uint8_t*>(h_bits)});
   }
-  part.turns.WhenDone([this, &part, report, all_bits, at = range.result, before, results] {
-    if (part.algorithm == SortAlgorithm::kAuto) part.algorithm = report->sort_algorithm;
-    const absl::MutexLock lock(&bits_mutex_);
-    for (const Bits& bits : all_bits) AppendBits(bits.to, at, bits.h_bits, before, results);
-  });
   return absl::OkStatus();
 }
 

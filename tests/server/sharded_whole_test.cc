@@ -214,8 +214,14 @@ TEST_P(WholeOn, SortsOfSegmentsWhoseOffsetsAreShardedToo) {
   *request.mutable_segment_offsets() = Kept("offsets", v1::ELEMENT_TYPE_INT64);
   *request.mutable_keys_destination() = KeptAs("sorted", /*sharded=*/true);
   AnswerOn(GetParam(), [&] { return Run(request); });
+  v1::SortRequest rows;
+  *rows.add_key_columns()->mutable_data() = Kept("keys");
+  *rows.mutable_key_columns(0)->mutable_data_destination() = KeptAs("sorted-rows", /*sharded=*/true);
+  *rows.mutable_segment_offsets() = Kept("offsets", v1::ELEMENT_TYPE_INT64);
+  AnswerOn(GetParam(), [&] { return Run(rows); });
   for (size_t i = 1; i < offsets.size(); ++i) std::sort(keys.begin() + offsets[i - 1], keys.begin() + offsets[i]);
   EXPECT_TRUE(Fetched("sorted") == keys);
+  EXPECT_TRUE(Fetched("sorted-rows") == keys);
 }
 
 TEST_P(WholeOn, RanksOfSegmentsWhoseOffsetsAreShardedToo) {

@@ -101,10 +101,10 @@ class ShardedMove final : public Operation {
   // A device's parts.
   struct Part {
     v1::RequestStats stats = {};
+    OperatorReport moved = {};
     EngineStreamRing inputs, turns;  // of streams: for the parts of arrays; for intervals
     int64_t begin = 0, count = 0;    // of the destination
     char* d_destination = nullptr;
-    OperatorReport moved = {};
 
     Part(Lane& lane, int device);
   };
