@@ -267,11 +267,22 @@ void Add(Distribution distribution, int64_t bytes, int64_t value_bytes, SortWork
   cases->push_back(std::move(entry));
 }
 
+void AddSortsFromHost(int log2_bytes, ShardsBenchOptions options, const std::vector<Engine*>& engines,
+                      std::vector<Case>* cases) {
+  const size_t others = cases->size();
+  const int64_t bytes = int64_t{1} << log2_bytes;
+  options.log2_host_bytes = log2_bytes;
+  Add<uint32_t>(Distribution::kUniform, bytes, 0, SortWork{}, options, engines, cases);
+  Add<uint32_t>(Distribution::kUniform, bytes / 2, 4, SortWork{}, options, engines, cases);
+  AddShardTableCases(options, engines, cases);
+  for (size_t i = others; i < cases->size(); ++i) absl::StrAppend(&(*cases)[i].name, "/2^", log2_bytes);
+}
+
 }  // namespace
 
 void AddShardCases(const ShardsBenchOptions& options, const std::vector<Engine*>& engines, std::vector<Case>* cases) {
-  const int64_t bytes = int64_t{1} << options.log2_bytes, host_bytes = int64_t{1} << options.log2_host_bytes;
-  const SortWork on_devices{true}, from_host{}, argsort{true, true};
+  const int64_t bytes = int64_t{1} << options.log2_bytes;
+  const SortWork on_devices{true}, argsort{true, true};
   for (const Distribution distribution :
        {Distribution::kUniform, Distribution::kReversed, Distribution::kSixteenValues, Distribution::kSixteenRuns}) {
     Add<uint32_t>(distribution, bytes, 0, on_devices, options, engines, cases);
@@ -281,9 +292,9 @@ void AddShardCases(const ShardsBenchOptions& options, const std::vector<Engine*>
   Add<uint32_t>(Distribution::kUniform, bytes / 2, 4, on_devices, options, engines, cases);
   Add<uint32_t>(Distribution::kUniform, bytes / 2, 4, argsort, options, engines, cases);
   if (options.are_linked) AddShardMergeCases(options, engines, cases);
-  Add<uint32_t>(Distribution::kUniform, host_bytes, 0, from_host, options, engines, cases);
-  Add<uint32_t>(Distribution::kUniform, host_bytes / 2, 4, from_host, options, engines, cases);
-  AddShardTableCases(options, engines, cases);
+  for (int log2 = options.least_log2_host_bytes; log2 <= options.log2_host_bytes; ++log2) {
+    AddSortsFromHost(log2, options, engines, cases);
+  }
   if (options.are_linked) AddShardIntervalCases(options, engines, cases);
   if (options.are_linked) AddLargeShardCases(options, engines, cases);
 }

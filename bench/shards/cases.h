@@ -11,8 +11,9 @@
 namespace corank::bench {
 
 struct ShardsBenchOptions {
-  int log2_bytes = 33;       // of the keys, in device memory
-  int log2_host_bytes = 30;  // in host memory
+  int log2_bytes = 33;             // of the keys, in device memory
+  int log2_host_bytes = 30;        // in host memory
+  int least_log2_host_bytes = 30;  // of sorts: these are timed for each power of two up to log2_host_bytes
   int repetitions = 7;
   bool are_linked = true;  // the devices reach each other's memory; if not, there are only sorts
 };

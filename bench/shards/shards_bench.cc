@@ -25,7 +25,9 @@ ABSL_FLAG(bool, quick, false, "small arrays on two CPU engines: shows that it wo
 ABSL_FLAG(int, devices, 0, "number of GPUs; 0 means all");
 ABSL_FLAG(std::string, peer_access, "auto", "auto, or off: the GPUs exchange rows through the host, in sorts alone");
 ABSL_FLAG(int, log2_bytes, 33, "the keys in device memory have 2^this bytes");
-ABSL_FLAG(int, log2_host_bytes, 30, "the keys in host memory, and tables, have 2^this bytes");
+ABSL_FLAG(int, log2_host_bytes, 30, "the arrays of a sort in host memory have 2^this bytes");
+ABSL_FLAG(int, least_log2_host_bytes, -1,
+          "times sorts from host memory for each power of two from 2^this bytes on; -1: for the largest only");
 
 namespace corank::bench {
 namespace {
@@ -48,7 +50,8 @@ absl::StatusOr<Engines> MakeEngines(bool quick, int most, bool peer_access) {
   std::vector<int> devices(static_cast<size_t>(most > 0 ? std::min(most, *count) : *count));
   std::iota(devices.begin(), devices.end(), 0);
   CudaEngineOptions options;
-  if (peer_access) options.peers = devices;
+  options.peers = devices;
+  options.peer_access = peer_access;
   if (devices.size() < 2) return absl::FailedPreconditionError("this benchmark needs two GPUs or more");
   for (const int device : devices) {
     options.device = device;
@@ -79,7 +82,9 @@ int Main(int argc, char** argv) {
   ShardsBenchOptions options;
   options.log2_bytes = absl::GetFlag(FLAGS_log2_bytes);
   options.log2_host_bytes = absl::GetFlag(FLAGS_log2_host_bytes);
-  if (quick) options = {16, 16, 3};
+  const int least = absl::GetFlag(FLAGS_least_log2_host_bytes);
+  options.least_log2_host_bytes = least < 0 ? options.log2_host_bytes : least;
+  if (quick) options = {16, 16, 15, 3};
   options.are_linked = peer_access;
   std::vector<Case> cases;
   AddShardCases(options, pointers, &cases);
