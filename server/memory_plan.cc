@@ -23,8 +23,8 @@ bool RunsOnCpu(const MemoryPlan::Needs& needs) { return needs.engine == EngineKi
 // should still do what it can, and warn.
 int64_t LeftOf(const MemoryPlan::Needs& needs) {
   int64_t left = needs.host_bytes - needs.host_bytes / kReserve;
-  for (const int64_t taken :
-       {needs.host_pool_bytes, needs.buffered_bytes, RunsOnCpu(needs) ? needs.kept_bytes : int64_t{0}}) {
+  for (const int64_t taken : {needs.host_pool_bytes, needs.buffered_bytes, needs.relay_bytes,
+                              RunsOnCpu(needs) ? needs.kept_bytes : int64_t{0}}) {
     left -= std::min(left, taken);
   }
   return std::max(left, needs.host_bytes / kReserve);
@@ -86,6 +86,7 @@ std::string MoreThanTheHost(const MemoryPlan::Needs& needs, const MemoryPlan& pl
       "this process may have ", needs.host_bytes, " bytes of memory, but its budgets add up to ", plan.host_bytes,
       ": --host-pool-bytes ", needs.host_pool_bytes, ", --max-buffered-bytes ", needs.buffered_bytes,
       ", --max-stream-host-bytes of all streams ", plan.budgets.host_limit_bytes,
+      needs.relay_bytes > 0 ? absl::StrCat(", copies between GPUs without a link ", needs.relay_bytes) : "",
       RunsOnCpu(needs) ? absl::StrCat(", --device-budget-bytes ", work_bytes, ", --kept-bytes ", needs.kept_bytes) : "",
       "; the system may kill it under load; give it more memory or lower the budgets");
 }
@@ -121,7 +122,10 @@ MemoryPlan MemoryPlan::Make(const Needs& needs) {
   const auto add = [&plan](int64_t bytes) {
     plan.host_bytes += std::min(bytes, std::numeric_limits<int64_t>::max() - plan.host_bytes);
   };
-  for (const int64_t bytes : {needs.host_pool_bytes, needs.buffered_bytes, plan.budgets.host_limit_bytes}) add(bytes);
+  for (const int64_t bytes :
+       {needs.host_pool_bytes, needs.buffered_bytes, needs.relay_bytes, plan.budgets.host_limit_bytes}) {
+    add(bytes);
+  }
   if (on_host) {
     add(least_budget);
     add(needs.kept_bytes);

@@ -23,6 +23,7 @@ struct MemoryPlan {
     int long_lanes = 1;                 // of each device
     int64_t host_pool_bytes = 0;
     int64_t buffered_bytes = 0;       // incomplete incoming messages
+    int64_t relay_bytes = 0;          // EngineInfo::relay_bytes of all devices
     int64_t kept_bytes = 0;           // stored arrays on each device
     int64_t device_budget_bytes = 0;  // 0: nine tenths of the device's, less stored arrays
     StreamOptions streams;

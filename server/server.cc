@@ -83,7 +83,10 @@ MemoryPlan Server::PlanMemory(const Options& options, const ServerDevices& devic
   MemoryPlan::Needs needs;
   needs.host_bytes = HostMemoryBytes();
   needs.engine = devices.engine(0).info().kind;
-  for (int i = 0; i < devices.size(); ++i) needs.device_bytes.push_back(devices.engine(i).info().memory_bytes);
+  for (int i = 0; i < devices.size(); ++i) {
+    needs.device_bytes.push_back(devices.engine(i).info().memory_bytes);
+    needs.relay_bytes += devices.engine(i).info().relay_bytes;
+  }
   needs.long_lanes = options.long_lanes;
   needs.host_pool_bytes = options.host_pool.max_bytes;
   needs.buffered_bytes = BufferedBytes(MainLimits(options));

@@ -13,9 +13,11 @@ namespace corank {
 struct CudaEngineOptions {
   /// The ordinal of the GPU, as the driver counts.
   int device = 0;
-  /// The GPUs to exchange memory with directly, where each can reach the other's (EngineInfo::linked). May include this
-  /// GPU. Copies from and to other GPUs pass through the host, and kernels do not reach their memory.
+  /// The GPUs to exchange memory with: directly where each can reach the other's (EngineInfo::linked), otherwise
+  /// through pinned host memory, which the engine then keeps. May include this GPU.
   std::vector<int> peers;
+  /// False: never directly.
+  bool peer_access = true;
 };
 
 /// The number of GPUs that the driver shows, 1 or more. FAILED_PRECONDITION, with a message for operators, if there is

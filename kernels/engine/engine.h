@@ -49,6 +49,7 @@ struct EngineInfo {
   int32_t numa_node = -1;   // to which the device is attached; -1: unknown, or the host has one node
   /// Bit i: kernels of device i reach this device's memory, by a link such as NVLink or directly over the bus.
   uint64_t linked = ~uint64_t{0};
+  int64_t relay_bytes = 0;  // pinned memory that the engine keeps for copies to devices that it does not reach
 };
 
 /// The time of a request on a stream, by phase. On the CPU engine only kernel_ns is not 0.
@@ -90,7 +91,7 @@ enum class Pace : uint8_t {
 };
 
 /// Pinned memory that a stream takes for a request that copies from or to devices that it does not reach.
-constexpr int64_t kRelayBytes = int64_t{8} << 20;
+constexpr int64_t kRelayBytes = int64_t{16} << 20;
 
 /// One in-order sequence of work. Not thread-safe: used by one thread at a time.
 ///
@@ -124,7 +125,8 @@ class EngineStream {
   /// bytes. The width must hold all of them.
   virtual absl::Status Iota(void* d_out, int element_bytes, int64_t first, int64_t count) = 0;
   /// Enqueues a copy within device memory; one place may be on another device. Without a link (EngineInfo::linked), the
-  /// bytes pass through pinned memory in pieces, and the host waits for none of them.
+  /// bytes pass through pinned memory in pieces; the host waits for none of them. Copies that follow each other from
+  /// one device to others then overlap, unless anything but After and MarkPoint comes between.
   virtual absl::Status Copy(void* d_to, const void* d_from, int64_t bytes) = 0;
   /// Enqueue copies between host memory and device memory, at full speed if the host memory is pinned. The caller keeps
   /// both places until Finish.

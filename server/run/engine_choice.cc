@@ -29,7 +29,8 @@ absl::StatusOr<Engines> TryCuda(const EngineOptions& options) {
   for (const int ordinal : ordinals) {
     CudaEngineOptions cuda;
     cuda.device = ordinal;
-    if (options.peer_access) cuda.peers = ordinals;
+    cuda.peers = ordinals;
+    cuda.peer_access = options.peer_access;
     absl::StatusOr<std::unique_ptr<Engine>> engine = CreateCudaEngine(cuda);
     if (engine.ok()) {
       engines.push_back({*std::move(engine), "", ordinal});

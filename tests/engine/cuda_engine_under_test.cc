@@ -18,7 +18,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Engine>>> CreateEnginesUnderTest(int 
   CudaEngineOptions options;
   // With CORANK_PEER_ACCESS=off, as on a host whose GPUs do not reach each other's memory.
   const char* const access = std::getenv("CORANK_PEER_ACCESS");
-  if (access == nullptr || std::string(access) != "off") options.peers = devices;
+  options.peers = devices;
+  options.peer_access = access == nullptr || std::string(access) != "off";
   std::vector<std::unique_ptr<Engine>> engines;
   for (const int device : devices) {
     options.device = device;

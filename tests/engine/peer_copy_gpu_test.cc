@@ -13,10 +13,11 @@ namespace corank::testing {
 namespace {
 
 struct Gpu {
-  Gpu(int ordinal, const std::vector<int>& peers) {
+  Gpu(int ordinal, bool peer_access) {
     CudaEngineOptions options;
     options.device = ordinal;
-    options.peers = peers;
+    options.peers = {0, 1};
+    options.peer_access = peer_access;
     engine = CreateCudaEngine(options).value();
     stream = engine->CreateStream().value();
   }
@@ -41,7 +42,7 @@ struct Gpu {
   std::unique_ptr<EngineStream> stream;
 };
 
-class PeerCopyTest : public ::testing::TestWithParam<std::vector<int>> {};
+class PeerCopyTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(PeerCopyTest, BothWaysByEitherStream) {
   if (CountCudaDevices().value_or(0) < 2) GTEST_SKIP() << "fewer than two GPUs on this machine";
@@ -89,8 +90,43 @@ TEST_P(PeerCopyTest, CopiesFollowEachOtherAndCrossThoseOfAnotherStream) {
   }
 }
 
+// As the merge of parts on several GPUs sends its tiles.
+TEST_P(PeerCopyTest, CopiesOverlapInTheOrderOfTheirStream) {
+  if (CountCudaDevices().value_or(0) < 2) GTEST_SKIP() << "fewer than two GPUs on this machine";
+  const Gpu gpus[2] = {Gpu(0, GetParam()), Gpu(1, GetParam())};
+  constexpr size_t kRounds = 12, kBuffers = 2;
+  const std::vector<uint32_t> none(3'000'001);
+  std::vector<std::unique_ptr<EngineMemory>> sources, buffers, targets;
+  std::vector<uint32_t> words[kRounds];
+  for (size_t i = 0; i < kRounds; ++i) {
+    words[i] = none;
+    std::iota(words[i].begin(), words[i].end(), static_cast<uint32_t>(1 + i));
+    sources.push_back(gpus[0].Array(words[i]));
+    targets.push_back(gpus[1].Array(none));
+    if (i < kBuffers) buffers.push_back(gpus[1].Array(none));
+  }
+  EngineStream &sender = *gpus[0].stream, &taker = *gpus[1].stream;
+  ASSERT_TRUE(sender.Begin().ok());
+  ASSERT_TRUE(taker.Begin().ok());
+  const int64_t bytes = sources[0]->size_bytes();
+  std::vector<const void*> are_taken;
+  for (size_t i = 0; i < kRounds; ++i) {
+    void* const d_buffer = buffers[i % kBuffers]->data();
+    if (i >= kBuffers) {
+      EXPECT_TRUE(sender.After(are_taken[i - kBuffers]).ok());
+    }
+    EXPECT_TRUE(sender.Copy(d_buffer, sources[i]->data(), bytes).ok());
+    EXPECT_TRUE(taker.After(sender.MarkPoint().value()).ok());
+    EXPECT_TRUE(taker.Copy(targets[i]->data(), d_buffer, bytes).ok());
+    are_taken.push_back(taker.MarkPoint().value());
+  }
+  ASSERT_TRUE(sender.Finish().ok());
+  ASSERT_TRUE(taker.Finish().ok());
+  for (size_t i = 0; i < kRounds; ++i) EXPECT_EQ(gpus[1].Words(*targets[i]), words[i]) << i;
+}
+
 // The order matters: opened pools stay open.
-INSTANTIATE_TEST_SUITE_P(ClosedThenOpen, PeerCopyTest, ::testing::Values(std::vector<int>(), std::vector<int>({0, 1})));
+INSTANTIATE_TEST_SUITE_P(ClosedThenOpen, PeerCopyTest, ::testing::Values(false, true));
 
 }  // namespace
 }  // namespace corank::testing

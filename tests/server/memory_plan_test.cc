@@ -85,6 +85,18 @@ TEST(MemoryPlan, LanesKeepWhatTheBudgetsLeaveFree) {
   }
 }
 
+TEST(MemoryPlan, CopiesBetweenGpusLeaveLessToStreams) {
+  MemoryPlan::Needs needs = Defaults(EngineKind::kCuda, 8 * kGiB);
+  const MemoryPlan without = MemoryPlan::Make(needs);
+  needs.relay_bytes = kGiB;
+  const MemoryPlan with = MemoryPlan::Make(needs);
+  EXPECT_EQ(with.host_bytes, without.host_bytes);
+  EXPECT_EQ(with.budgets.host_limit_bytes, without.budgets.host_limit_bytes - kGiB);
+  needs.host_pool_bytes = 8 * kGiB;
+  EXPECT_THAT(MemoryPlan::Make(needs).warnings,
+              ElementsAre(HasSubstr("copies between GPUs without a link 1073741824")));
+}
+
 TEST(MemoryPlan, LanesKeepAQuarterOfASmallBudget) {
   for (const EngineKind engine : {EngineKind::kCpu, EngineKind::kCuda}) {
     MemoryPlan::Needs needs = Defaults(engine, 16 * kGiB);

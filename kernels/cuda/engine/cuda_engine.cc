@@ -16,6 +16,7 @@
 #include "kernels/cuda/engine/cuda_status.h"
 #include "kernels/cuda/engine/cuda_stream.h"
 #include "kernels/cuda/engine/probe.h"
+#include "kernels/cuda/engine/relay_memory.h"
 #include "kernels/cuda/group/group.h"
 #include "kernels/cuda/intervals/intervals.h"
 #include "kernels/cuda/join/join.h"
@@ -42,13 +43,16 @@ class CudaEngine final : public Engine {
   CudaEngine(int device, EngineInfo info)
       : device_(device),
         info_(std::move(info)),
-        kept_{Budget::Create(info_.memory_bytes / kKeptShare), Budget::Create(info_.memory_bytes / kKeptShare)} {}
+        kept_{Budget::Create(info_.memory_bytes / kKeptShare), Budget::Create(info_.memory_bytes / kKeptShare),
+              std::make_shared<cuda::RelayMemory>(cuda::PinnedMemory(device, info_.numa_node))} {}
 
   const EngineInfo& info() const override { return info_; }
   void LimitKept(const KeptMemory& most) override {
     kept_.device->set_limit(most.device_bytes);
     kept_.host->set_limit(most.host_bytes);
   }
+  // So that no request waits for the memory of copies to GPUs without a link.
+  absl::Status PrepareRelays() { return kept_.relays->Prepare(); }
   KeptMemory kept() const override { return {kept_.device->used(), kept_.host->used()}; }
   absl::StatusOr<std::unique_ptr<EngineStream>> CreateStream() override {
     const int64_t keep = std::min(kMostStreamKeepBytes, info_.memory_bytes / kStreamShare);
@@ -149,11 +153,12 @@ void SetUpRuntime() {
 
 // Copies between two devices use their link if they have one, and otherwise the host. Memory pools need explicit access
 // to each other. linked: EngineInfo::linked.
-absl::Status OpenToPeers(int device, const std::vector<int>& peers, cudaMemPool_t pool, uint64_t* linked) {
+absl::Status OpenToPeers(const CudaEngineOptions& options, cudaMemPool_t pool, uint64_t* linked) {
+  const int device = options.device;
   *linked = uint64_t{1} << device;
-  for (const int peer : peers) {
+  for (const int peer : options.peers) {
     int can_access = 0;
-    if (peer == device) continue;
+    if (peer == device || !options.peer_access) continue;
     CORANK_RETURN_IF_CUDA_FAILED(cudaDeviceCanAccessPeer(&can_access, peer, device), "look for a link between GPUs");
     if (can_access == 0) continue;
     cudaMemAccessDesc access = {};
@@ -194,7 +199,7 @@ absl::StatusOr<std::unique_ptr<Engine>> CreateCudaEngine(const CudaEngineOptions
                                "set up the memory pool");
   EngineInfo info;
   info.ordinal = options.device;
-  absl::Status opened = OpenToPeers(options.device, options.peers, pool, &info.linked);
+  absl::Status opened = OpenToPeers(options, pool, &info.linked);
   if (!opened.ok()) return opened;
   info.kind = EngineKind::kCuda;
   info.device = properties.name;
@@ -203,7 +208,13 @@ absl::StatusOr<std::unique_ptr<Engine>> CreateCudaEngine(const CudaEngineOptions
   info.device_uuid = UuidText(properties.uuid);
   info.numa_node = NumaNodeOf(
       absl::StrFormat("%04x:%02x:%02x.0", properties.pciDomainID, properties.pciBusID, properties.pciDeviceID));
-  return std::make_unique<CudaEngine>(options.device, std::move(info));
+  const auto is_far = [&info](int peer) { return ((info.linked >> peer) & 1U) == 0; };
+  const bool relays = std::any_of(options.peers.begin(), options.peers.end(), is_far);
+  if (relays) info.relay_bytes = cuda::RelayMemory::kKeptBytes;
+  auto engine = std::make_unique<CudaEngine>(options.device, std::move(info));
+  const absl::Status prepared = relays ? engine->PrepareRelays() : absl::OkStatus();
+  if (!prepared.ok()) return prepared;
+  return engine;
 }
 
 }  // namespace corank

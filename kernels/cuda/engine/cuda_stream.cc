@@ -67,7 +67,7 @@ absl::StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, int n
 CudaStream::CudaStream(int device, int numa_node, int64_t keep_bytes, const Kept& kept, cudaStream_t stream)
     : device_(device),
       stream_(stream),
-      relay_(device, stream),
+      relay_(device, stream, kept.relays),
       device_arena_(DeviceMemory(device, stream), {kDeviceChunkBytes, kFirstChunkBytes, keep_bytes, kept.device}),
       pinned_arena_(PinnedMemory(device, numa_node),
                     {kPinnedChunkBytes, kFirstChunkBytes, kKeepPinnedBytes, kept.host}) {}
@@ -75,7 +75,7 @@ CudaStream::CudaStream(int device, int numa_node, int64_t keep_bytes, const Kept
 CudaStream::~CudaStream() {
   // Running work uses the memory of the arenas. Errors mean a ruined context, and nothing can be done about them.
   static_cast<void>(cudaSetDevice(device_));
-  static_cast<void>(cudaStreamSynchronize(stream_));
+  static_cast<void>(WaitForAll().ok());
   for (cudaEvent_t event : events_) {
     if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
   }
@@ -87,11 +87,12 @@ CudaStream::~CudaStream() {
 absl::Status CudaStream::Begin(Pace pace) {
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   // After an abandoned request, copies may still read and write the memory that is about to be reused.
-  if (has_unfinished_work_) CORANK_RETURN_IF_CUDA_FAILED(cudaStreamSynchronize(stream_), "wait for a request given up");
-  has_unfinished_work_ = false;
+  if (has_unfinished_work_) {
+    if (absl::Status ended = WaitForAll(); !ended.ok()) return ended;
+  }
   device_arena_.Reset();
   pinned_arena_.Reset();
-  h_relay_ = nullptr;
+  relay_.Release();
   arrivals_.clear();
   is_recorded_.fill(false);
   marked_points_ = 0;
@@ -102,20 +103,40 @@ absl::Status CudaStream::Begin(Pace pace) {
   return absl::OkStatus();
 }
 
+absl::Status CudaStream::WaitForAll() {
+  absl::Status status = relay_.Finish();
+  status.Update(ToStatus(cudaStreamSynchronize(stream_), "wait for a request given up"));
+  if (status.ok()) has_unfinished_work_ = false;
+  return status;
+}
+
+absl::Status CudaStream::Enter() {
+  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  has_unfinished_work_ = true;
+  return relay_.Join();
+}
+
 void CudaStream::End() {
+  JoinOrWait();
   device_arena_.Reset();  // in the order of the stream, also after work in progress
   // That of an abandoned request waits for Begin, because freeing pinned memory waits for the device.
-  if (!has_unfinished_work_) pinned_arena_.Reset();
+  if (has_unfinished_work_) return;
+  pinned_arena_.Reset();
+  relay_.Release();
 }
 
 void CudaStream::Trim() {
+  JoinOrWait();
   device_arena_.Trim();
   if (!has_unfinished_work_) pinned_arena_.Trim();
 }
 
+void CudaStream::JoinOrWait() {
+  if (!relay_.Join().ok()) static_cast<void>(relay_.Finish().ok());
+}
+
 absl::Status CudaStream::RecordMark(Mark mark) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
-  has_unfinished_work_ = true;
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   CORANK_RETURN_IF_CUDA_FAILED(cudaEventRecord(events_[mark], stream_), "record event");
   is_recorded_[mark] = true;
   return absl::OkStatus();
@@ -154,16 +175,14 @@ absl::StatusOr<ResultBuffer> CudaStream::AllocateResultAt(void* h_place, int64_t
 
 absl::Status CudaStream::Zero(void* d_bytes, int64_t bytes) {
   if (bytes == 0) return absl::OkStatus();
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
-  has_unfinished_work_ = true;
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   CORANK_RETURN_IF_CUDA_FAILED(cudaMemsetAsync(d_bytes, 0, static_cast<size_t>(bytes), stream_), "zero");
   return absl::OkStatus();
 }
 
 absl::Status CudaStream::Iota(void* d_out, int element_bytes, int64_t first, int64_t count) {
   if (count == 0) return absl::OkStatus();
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
-  has_unfinished_work_ = true;
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   CORANK_RETURN_IF_CUDA_FAILED(cuda::Iota(d_out, element_bytes, first, count, stream_), "count up");
   return absl::OkStatus();
 }
@@ -172,7 +191,11 @@ absl::Status CudaStream::Copy(void* d_to, const void* d_from, int64_t bytes) {
   if (bytes == 0) return absl::OkStatus();
   // Between GPUs, the driver takes a copy engine of the current one, whatever the stream: all copies would share it.
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
-  has_unfinished_work_ = true;
+  // Without Enter, so that the copy does not wait for the one before.
+  const absl::StatusOr<bool> is_known = relay_.Knows(d_to, d_from);
+  if (!is_known.ok()) return is_known.status();
+  if (*is_known) return CopyThroughHost(d_to, d_from, bytes);
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   const cudaError_t copied =
       cudaMemcpyAsync(d_to, d_from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, stream_);
   if (copied != cudaErrorInvalidValue) return ToStatus(copied, "copy");
@@ -181,12 +204,8 @@ absl::Status CudaStream::Copy(void* d_to, const void* d_from, int64_t bytes) {
 }
 
 absl::Status CudaStream::CopyThroughHost(void* d_to, const void* d_from, int64_t bytes) {
-  if (h_relay_ == nullptr) {
-    const absl::StatusOr<void*> h_relay = pinned_arena_.Allocate(HostRelay::kBytes);
-    if (!h_relay.ok()) return h_relay.status();
-    h_relay_ = static_cast<char*>(*h_relay);
-  }
-  absl::Status status = relay_.Copy(d_to, d_from, bytes, h_relay_);
+  has_unfinished_work_ = true;
+  absl::Status status = relay_.Copy(d_to, d_from, bytes);
   CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
   return status;
 }
@@ -194,9 +213,7 @@ absl::Status CudaStream::CopyThroughHost(void* d_to, const void* d_from, int64_t
 absl::Status CudaStream::CopyToDevice(void* d_to, const void* h_from, int64_t bytes) {
   if (absl::Status status = StartClock(); !status.ok()) return status;
   if (bytes == 0) return absl::OkStatus();
-  // The caller's thread may have used another GPU, which does not know this one's memory without a link.
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
-  has_unfinished_work_ = true;
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   CORANK_RETURN_IF_CUDA_FAILED(
       cudaMemcpyAsync(d_to, h_from, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream_), "copy in");
   return absl::OkStatus();
@@ -204,8 +221,7 @@ absl::Status CudaStream::CopyToDevice(void* d_to, const void* h_from, int64_t by
 
 absl::Status CudaStream::CopyToHost(void* h_to, const void* d_from, int64_t bytes) {
   if (bytes == 0) return absl::OkStatus();
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
-  has_unfinished_work_ = true;
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   CORANK_RETURN_IF_CUDA_FAILED(
       cudaMemcpyAsync(h_to, d_from, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost, stream_), "copy out");
   return absl::OkStatus();
@@ -232,7 +248,7 @@ absl::StatusOr<const void*> CudaStream::MarkPoint() {
     points_.push_back(point);
   }
   has_unfinished_work_ = true;
-  CORANK_RETURN_IF_CUDA_FAILED(cudaEventRecord(points_[marked_points_], stream_), "record event");
+  if (absl::Status recorded = relay_.Record(points_[marked_points_]); !recorded.ok()) return recorded;
   return points_[marked_points_++];
 }
 
@@ -273,8 +289,7 @@ absl::StatusOr<PhaseTimes> CudaStream::Finish() {
   if (status.ok()) status = WaitForMark(end);
   if (!status.ok()) {
     // The caller is about to free memory that enqueued copies and kernels still use.
-    if (cudaStreamSynchronize(stream_) == cudaSuccess) has_unfinished_work_ = false;
-    static_cast<void>(cudaGetLastError());
+    static_cast<void>(WaitForAll().ok());
     return status;
   }
   has_unfinished_work_ = false;
@@ -306,14 +321,13 @@ absl::StatusOr<void*> CudaStream::AllocateWorkspace(int64_t bytes) {
 }
 
 absl::Status CudaStream::Sort(const SortArgs& args, OperatorReport* report) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   *report = OperatorReport();
   const int64_t bytes = SortWorkspaceBytes(args);
   const absl::StatusOr<void*> d_workspace = AllocateWorkspace(bytes);
   if (!d_workspace.ok()) return d_workspace.status();
   const absl::StatusOr<void*> h_letter = AllocateHost(kSortLetterBytes + int64_t{sizeof(int64_t)});
   if (!h_letter.ok()) return h_letter.status();
-  has_unfinished_work_ = true;
   if (!args.LimitsSegments()) {
     return ToStatus(cuda::Sort(args, *d_workspace, bytes, report, stream_, *h_letter), "sort");
   }
@@ -325,13 +339,12 @@ absl::Status CudaStream::Sort(const SortArgs& args, OperatorReport* report) {
 }
 
 absl::Status CudaStream::SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
-  has_unfinished_work_ = true;
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   return ToStatus(cuda::SortEach(sorts.data(), static_cast<int>(sorts.size()), reports, stream_), "sort each");
 }
 
 absl::Status CudaStream::SortColumns(const ColumnSortArgs& args, OperatorReport* report) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   if (args.run_count > 0) {
     const auto run = [](const ColumnSortArgs& runs, void* workspace, int64_t bytes, OperatorReport* to,
                         cudaStream_t stream) { return cuda::SortColumns(runs, workspace, bytes, to, stream); };
@@ -341,7 +354,6 @@ absl::Status CudaStream::SortColumns(const ColumnSortArgs& args, OperatorReport*
   const int64_t bytes = ColumnSortWorkspaceBytes(args);
   const absl::StatusOr<void*> d_workspace = AllocateWorkspace(bytes);
   if (!d_workspace.ok()) return d_workspace.status();
-  has_unfinished_work_ = true;
   if (!args.LimitsSegments()) {
     return ToStatus(cuda::SortColumns(args, *d_workspace, bytes, report, stream_), "sort by columns");
   }
@@ -364,7 +376,6 @@ absl::Status CudaStream::RunReporting(const Args& args, int64_t workspace_bytes,
   // streams.
   const absl::StatusOr<void*> h_report = AllocateHost(sizeof(Report));
   if (!h_report.ok()) return h_report.status();
-  has_unfinished_work_ = true;
   CORANK_RETURN_IF_CUDA_FAILED(run(args, *d_workspace, workspace_bytes, static_cast<Report*>(*h_report), stream_),
                                name);
   arrivals_.push_back({*h_report, report, sizeof(Report)});
@@ -372,12 +383,12 @@ absl::Status CudaStream::RunReporting(const Args& args, int64_t workspace_bytes,
 }
 
 absl::Status CudaStream::Merge(const MergeArgs& args, OperatorReport* report) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   return RunReporting(args, MergeWorkspaceBytes(args), &cuda::Merge, "merge", report);
 }
 
 absl::Status CudaStream::SplitRuns(const SplitArgs& args) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   const int64_t positions_bytes = args.position_count * static_cast<int64_t>(sizeof(int64_t));
   const int64_t splits_bytes = positions_bytes * args.input_count;
   if (splits_bytes == 0) return absl::OkStatus();
@@ -389,7 +400,6 @@ absl::Status CudaStream::SplitRuns(const SplitArgs& args) {
   const absl::StatusOr<ResultBuffer> splits = AllocateResult(splits_bytes);
   if (!splits.ok()) return splits.status();
   if (absl::Status status = CopyToDevice(*d_positions, *h_positions, positions_bytes); !status.ok()) return status;
-  has_unfinished_work_ = true;
   CORANK_RETURN_IF_CUDA_FAILED(
       cuda::SplitRuns(args, static_cast<const int64_t*>(*d_positions), static_cast<int64_t*>(splits->device), stream_),
       "cut runs");
@@ -399,47 +409,47 @@ absl::Status CudaStream::SplitRuns(const SplitArgs& args) {
 }
 
 absl::Status CudaStream::Expand(const ExpandArgs& args, OperatorReport* report) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   return RunReporting(args, ExpandWorkspaceBytes(args), &cuda::Expand, "expand", report);
 }
 
 absl::Status CudaStream::Move(const MoveArgs& args, OperatorReport* report) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   return RunReporting(args, MoveWorkspaceBytes(args), &cuda::Move, "move", report);
 }
 
 absl::Status CudaStream::LoadBalance(const LoadBalanceArgs& args, OperatorReport* report) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   return RunReporting(args, LoadBalanceWorkspaceBytes(args), &cuda::LoadBalance, "load balance", report);
 }
 
 absl::Status CudaStream::Search(const SearchArgs& args, OperatorReport* report) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   return RunReporting(args, SearchWorkspaceBytes(args), &cuda::Search, "search", report);
 }
 
 absl::Status CudaStream::SearchColumns(const ColumnSearchArgs& args, OperatorReport* report) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   return RunReporting(args, ColumnSearchWorkspaceBytes(args), &cuda::SearchColumns, "search by columns", report);
 }
 
 absl::Status CudaStream::Group(const GroupArgs& args, GroupReport* report) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   return RunReporting(args, GroupWorkspaceBytes(args), &cuda::Group, "group", report);
 }
 
 absl::Status CudaStream::Select(const SelectArgs& args, SelectReport* report) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   return RunReporting(args, SelectWorkspaceBytes(args), &cuda::Select, "select", report);
 }
 
 absl::Status CudaStream::CombineSets(const SetArgs& args, SetReport* report) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   return RunReporting(args, CombineSetsWorkspaceBytes(args), &cuda::CombineSets, "combine sets", report);
 }
 
 absl::Status CudaStream::Join(const JoinArgs& args, JoinReport* report) {
-  CORANK_RETURN_IF_CUDA_FAILED(cudaSetDevice(device_), "set device");
+  if (absl::Status entered = Enter(); !entered.ok()) return entered;
   return RunReporting(args, JoinWorkspaceBytes(args), &cuda::Join, "join", report);
 }
 

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/cuda/engine/cuda_memory.h"
 #include "kernels/cuda/engine/host_relay.h"
+#include "kernels/cuda/engine/relay_memory.h"
 #include "kernels/engine/arena.h"
 #include "kernels/engine/budget.h"
 #include "kernels/engine/engine.h"
@@ -26,6 +27,7 @@ class CudaStream final : public EngineStream {
   /// What streams of a device keep together.
   struct Kept {
     std::shared_ptr<Budget> device, host;
+    std::shared_ptr<RelayMemory> relays;
   };
 
   /// `numa_node`: of the device (EngineInfo). `keep_bytes`: the most device memory that the stream keeps.
@@ -78,6 +80,11 @@ class CudaStream final : public EngineStream {
 
   CudaStream(int device, int numa_node, int64_t keep_bytes, const Kept& kept, cudaStream_t stream);
 
+  // Precedes whatever is enqueued on the stream: it comes after the copies through the host so far.
+  absl::Status Enter();
+  // The same for memory that is freed in the order of the stream. An error leaves no copy in progress.
+  void JoinOrWait();
+  absl::Status WaitForAll();
   absl::Status CopyThroughHost(void* d_to, const void* d_from, int64_t bytes);
   absl::Status RecordMark(Mark mark);
   absl::Status StartClock();
@@ -97,7 +104,6 @@ class CudaStream final : public EngineStream {
   std::vector<cudaEvent_t> points_;  // the first marked_points_ belong to this request
   size_t marked_points_ = 0;
   HostRelay relay_;
-  char* h_relay_ = nullptr;  // its pinned memory for this request, once there is a copy
   Arena<DeviceMemory> device_arena_;
   Arena<PinnedMemory> pinned_arena_;
   // For each report and for the splits of this request: the pinned memory that the device writes, the caller's place,

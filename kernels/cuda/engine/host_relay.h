@@ -7,53 +7,81 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/cuda/engine/relay_memory.h"
 #include "kernels/engine/engine.h"
 
 namespace corank::cuda {
 
-/// Copies pieces to pinned host memory by a stream of one GPU, and from there by a stream of the other, so that both
-/// buses work at a time. Never waits.
+/// The copies of one stream. Each GPU has a stream for them: that of the source copies pieces to pinned memory, and
+/// that of the destination copies them from there. So both buses work at a time, and the first pieces of a copy leave
+/// while the last ones of the copy before arrive. Never waits, except after an error.
+///
+/// Copies begin after the stream's work before them, and after each other where they use memory of the same GPU.
 class HostRelay {
  public:
-  /// Pinned memory that copies take.
-  static constexpr int64_t kBytes = kRelayBytes;
+  /// Large enough for the full rate of a bus, with four pieces on their way at a time.
+  static constexpr int64_t kPieceBytes = int64_t{4} << 20;
 
-  /// `stream`: of the GPU `device`. It outlives this.
-  HostRelay(int device, cudaStream_t stream) : near_{device, stream, {}, nullptr} {}
+  /// `stream`: of the GPU `device`. It outlives the use of this.
+  HostRelay(int device, cudaStream_t stream, std::shared_ptr<RelayMemory> memory)
+      : device_(device), stream_(stream), memory_(std::move(memory)) {}
+  /// Nothing may be in progress.
   ~HostRelay();
   HostRelay(const HostRelay&) = delete;
   HostRelay& operator=(const HostRelay&) = delete;
 
-  /// Enqueues a copy from or to memory of the stream's GPU, in the order of the stream. `h_pieces`: kBytes of pinned
-  /// memory, which other copies of the stream may use too. Leaves another GPU current if it fails.
-  absl::Status Copy(void* d_to, const void* d_from, int64_t bytes, char* h_pieces);
+  /// These may leave another GPU current.
+
+  /// Whether these places are on different GPUs between which Copy may have copied before.
+  absl::StatusOr<bool> Knows(const void* d_to, const void* d_from) const;
+  /// Enqueues a copy. If it fails, no copy is in progress.
+  absl::Status Copy(void* d_to, const void* d_from, int64_t bytes);
+  /// Delays what is enqueued on the stream from here on until the end of the copies so far.
+  absl::Status Join();
+  /// Records the event, of the stream's GPU, at the end of the stream's work and of the copies so far. It delays no
+  /// later copy, as an event that the stream records after Join would.
+  absl::Status Record(cudaEvent_t event);
+  /// Waits for the copies so far.
+  absl::Status Finish();
+
+  /// Gives the pinned memory back. Nothing may be in progress.
+  void Release();
 
  private:
-  static constexpr size_t kPieces = 4;
-  static constexpr int64_t kPieceBytes = kBytes / int64_t{kPieces};
+  static constexpr size_t kPieces = static_cast<size_t>(kRelayBytes / kPieceBytes);
 
-  // One end of a copy.
+  // A GPU's part in the copies.
   struct End {
     int device = 0;
     cudaStream_t stream = nullptr;
-    std::array<cudaEvent_t, kPieces> is_done{};  // its last copy of the piece
-    cudaEvent_t is_here = nullptr;               // its stream has come here
+    std::array<cudaEvent_t, kPieces> is_done{};  // the stream's last copy from or to the piece
+    cudaEvent_t arrives = nullptr;  // of is_done: the last copy to this GPU, unless the caller's stream waits for it
   };
 
-  static absl::Status MakeEvents(End& end);
-  static absl::Status Mark(const End& end, cudaEvent_t event);
-  static absl::Status Wait(const End& end, cudaEvent_t event);
+  static absl::StatusOr<int> DeviceOf(const void* d_memory);
+  static absl::Status Mark(int device, cudaStream_t stream, cudaEvent_t event);
+  static absl::Status Wait(cudaStream_t stream, cudaEvent_t event);
   static absl::Status Enqueue(const End& end, size_t piece, void* to, const void* from, int64_t bytes,
                               cudaMemcpyKind kind);
-  // The end on a GPU.
+  const End* Find(int device) const;
   absl::StatusOr<End*> EndOn(int device);
-  absl::Status CopyPieces(End& from, End& to, char* d_to, const char* d_from, int64_t bytes, char* h_pieces);
+  absl::Status TryCopy(void* d_to, const void* d_from, int64_t bytes);
+  absl::Status CopyPieces(End& from, End& to, char* d_to, const char* d_from, int64_t bytes);
 
-  End near_;
-  std::deque<End> far_;  // on the other GPUs so far
+  const int device_;
+  const cudaStream_t stream_;
+  const std::shared_ptr<RelayMemory> memory_;
+  char* h_pieces_ = nullptr;                   // from the first copy on
+  size_t copied_ = 0;                          // pieces so far, which use the memory of h_pieces_ in turn
+  std::array<const End*, kPieces> readers_{};  // from which end each piece left last
+  cudaEvent_t is_here_ = nullptr;              // the caller's stream has come to a copy
+  cudaStream_t points_ = nullptr;              // for Record
+  std::deque<End> ends_;
 };
 
 }  // namespace corank::cuda
