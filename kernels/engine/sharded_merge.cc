@@ -138,6 +138,7 @@ std::vector<MergeInput> ShardedMerge::KeysOfRuns() const {
 
 absl::Status ShardedMerge::CutBySamples(std::vector<Run> runs, std::vector<const void*> are_ready,
                                         const std::vector<EngineStream*>& streams) {
+  are_linked_ = false;
   runs_ = std::move(runs);
   are_ready_ = std::move(are_ready);
   cuts_.resize(positions_.size() * runs_.size());
@@ -263,7 +264,8 @@ absl::Status ShardedMerge::CopyPiecesTo(size_t shard, size_t to, size_t number) 
   if (number >= tiles_[to].size()) return absl::OkStatus();
   Tile& tile = tiles_[to][number];
   EngineStream& copier = *shards_[shard].copier;
-  absl::Status status = copier.After(last_copies_[to]);
+  absl::Status status;
+  if (are_linked_) status = copier.After(last_copies_[to]);
   if (number >= kBuffers) status.Update(copier.After(tiles_[to][number - kBuffers].is_merged));
   const std::vector<MergeInput> pieces = PiecesOf(to, number);
   const int64_t* const first_rows = CutAt(tile.cut);
@@ -280,7 +282,8 @@ absl::Status ShardedMerge::CopyPiecesTo(size_t shard, size_t to, size_t number) 
   if (!status.ok()) return status;
   const absl::StatusOr<const void*> is_copied = copier.MarkPoint();
   if (!is_copied.ok()) return is_copied.status();
-  tile.are_copied = last_copies_[to] = *is_copied;
+  last_copies_[to] = *is_copied;
+  tile.are_copied.push_back(*is_copied);
   return absl::OkStatus();
 }
 
@@ -323,7 +326,9 @@ absl::Status ShardedMerge::MergeTile(size_t shard, size_t number) {
   if (number >= tiles_[shard].size()) return absl::OkStatus();
   const ShardResult& to = shards_[shard];
   Tile& tile = tiles_[shard][number];
-  if (absl::Status waits = to.stream->After(tile.are_copied); !waits.ok()) return waits;
+  for (const void* const is_copied : tile.are_copied) {
+    if (absl::Status waits = to.stream->After(is_copied); !waits.ok()) return waits;
+  }
   if (options_.is_on_host && number == 0) {
     if (absl::Status marked = to.stream->EndCopyIn(); !marked.ok()) return marked;
   }

@@ -117,9 +117,9 @@ class ShardedMerge {
   struct Tile {
     int64_t first = 0;  // row of the part
     int64_t count = 0;
-    size_t cut = 0;                    // the number of its first cut; the next one ends it
-    std::vector<MergeInput> pieces;    // by run; the merge reads them until it ends
-    const void* are_copied = nullptr;  // point after which the pieces are there
+    size_t cut = 0;                       // the number of its first cut; the next one ends it
+    std::vector<MergeInput> pieces;       // by run; the merge reads them until it ends
+    std::vector<const void*> are_copied;  // points after which the pieces are there
     const void* is_merged = nullptr;
     OperatorReport report;
   };
@@ -161,9 +161,11 @@ class ShardedMerge {
   std::vector<std::vector<Rows>> buffers_;  // by shard
   // By shard: points of the copiers after which the memory of the buffers is there for other streams too.
   std::vector<const void*> are_allocated_;
-  // By shard: the point of the last copy so far to its device, for which the next one waits. Two devices that send to
-  // one at a time halve each other's rate, and go on to the next one together.
+  // By shard: the point of the last copy so far to its device. Over links, the next one waits for it: two devices that
+  // send to one at a time halve each other's rate, and go on to the next one together. Through the host, the wait would
+  // keep buses idle.
   std::vector<const void*> last_copies_;
+  bool are_linked_ = true;
   std::vector<int64_t> positions_;    // rows of the result before each cut
   std::vector<int64_t> cuts_;         // for each cut a row of each run
   std::atomic<bool> in_order_{true};  // across cuts
