@@ -61,6 +61,7 @@ struct ColumnSortArgs {
   /// the sorted order. IndexBytes(count) each. Null: not wanted.
   void* ranks_out = nullptr;
   int64_t limit = -1;  // -1: all. With segments: of each segment
+  int64_t offset = 0;  // rows that are left out before the limit counts. 0 with segments and ranks
   /// Merges sorted runs: run r is rows [run_offsets[r], run_offsets[r + 1]). A HOST array of run_count + 1 offsets,
   /// rising from 0 to count, checked by the caller. Reports the first run that is unsorted, and the first row (of all
   /// rows) that comes before the row in front of it; outputs are then of no use. Not with an algorithm but kAuto.
@@ -71,7 +72,9 @@ struct ColumnSortArgs {
   const int64_t* segment_offsets = nullptr;
   int64_t segment_count = 0;  // 0: no segments
 
-  int64_t ResultCount() const { return MostLimited(count, limit, segment_count); }
+  int64_t ResultCount() const {
+    return segment_count > 0 ? MostLimited(count, limit, segment_count) : CountResults(count, offset, limit);
+  }
   /// Whether only the offsets of the segments tell the number of results.
   bool LimitsSegments() const { return segment_count > 1 && limit >= 0 && limit < count; }
   /// Whether the order of the rows is of no use: no output and no check needs it.

@@ -23,6 +23,15 @@ constexpr int64_t MostLimited(int64_t count, int64_t limit, int64_t segment_coun
   return limit > count / segments ? count : limit * segments;
 }
 
+/// Where results [offset, offset + limit) of `count` sorted elements end, if limit is not -1; otherwise all of them do.
+constexpr int64_t ResultsEnd(int64_t count, int64_t offset, int64_t limit) {
+  return limit < 0 || offset >= count || limit >= count - offset ? count : offset + limit;
+}
+/// How many these are.
+constexpr int64_t CountResults(int64_t count, int64_t offset, int64_t limit) {
+  return offset >= count ? 0 : ResultsEnd(count, offset, limit) - offset;
+}
+
 /// Sorts keys alone, with values, or into a permutation; whole or by segments. Stable. Outputs hold `ResultCount`
 /// elements, unless LimitsSegments(): these are then the most that there can be, the report says how many there are,
 /// and outputs need no room for more.
@@ -41,16 +50,27 @@ struct SortArgs {
   int64_t segment_count = 0;
   /// -1: no limit. With segments: of each segment; the first elements of all segments then lie one behind the other.
   int64_t limit = -1;
+  /// Results that are left out before the limit counts. 0 with segments. An offset beyond the end leaves none.
+  int64_t offset = 0;
   /// Apart from all other arrays. WorkspaceBytes counts what is needed beside it.
   SpareMemory spare[2];
 
-  int64_t ResultCount() const { return MostLimited(count, limit, segment_count); }
+  int64_t ResultCount() const {
+    return segment_count > 0 ? MostLimited(count, limit, segment_count) : CountResults(count, offset, limit);
+  }
   /// Whether only the offsets of the segments tell the number of results.
   bool LimitsSegments() const { return segment_count > 1 && limit >= 0 && limit < count; }
   /// A single segment is the whole array.
   SortArgs WithoutLoneSegment() const {
     SortArgs args = *this;
     if (segment_count == 1) args.segment_offsets = nullptr;
+    return args;
+  }
+  /// The sort that returns the results before the offset too.
+  SortArgs FromTheFirst() const {
+    SortArgs args = *this;
+    args.limit = ResultsEnd(count, offset, limit);
+    args.offset = 0;
     return args;
   }
 };

@@ -406,7 +406,7 @@ void SortColumns(const ColumnSortArgs& args, void* workspace_bytes, Parallel& pa
         PackSegments(sorted, spare, args.segment_offsets, args.segment_count, args.limit, buffers.begins, parallel);
     sorted = spare;
   }
-  GatherOutputs(args, sorted, report->results, parallel);
+  GatherOutputs(args, sorted + std::min(args.offset, args.count), report->results, parallel);
   if (args.ranks_out != nullptr) {
     Item128* const spare = sorted == buffers.items ? buffers.temp : buffers.items;
     WriteRanks(args, order, equal_bytes, sorted, reinterpret_cast<uint8_t*>(spare), parallel);

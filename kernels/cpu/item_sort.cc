@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/common/merge_path.h"
+#include "kernels/common/rank_band.h"
 #include "kernels/cpu/item_merge.h"
 #include "kernels/cpu/vector_merge.h"
 #include "kernels/cpu/vector_sort.h"
@@ -247,6 +248,57 @@ int64_t SelectItems(Item* items, int64_t count, int64_t limit, Parallel& paralle
 }
 
 template <typename Item>
+ItemBand SelectBand(Item* items, int64_t count, int64_t first, int64_t end, Parallel& parallel) {
+  const ItemBand all{0, count};
+  const RankBand band = BandAround(count, first, end);
+  if (band.samples == 0 || sizeof(Item) <= 2) return all;  // short items are counted
+  std::vector<Item> sample(static_cast<size_t>(band.samples));
+  for (int64_t i = 0; i < band.samples; ++i) {
+    uint32_t unused;
+    sample[static_cast<size_t>(i)] = items[SampledPlace(i, band.samples, count, &unused)];
+  }
+  QuickSort(sample.data(), band.samples);
+  const bool has_low = band.low >= 0, has_high = band.high < band.samples;
+  const Item low = sample[static_cast<size_t>(has_low ? band.low : 0)];
+  const Item high = sample[static_cast<size_t>(has_high ? band.high : 0)];
+  const ItemLess less;
+  const auto is_below = [&](Item item) { return has_low && less(item, low); };
+  const auto is_above = [&](Item item) { return has_high && less(high, item); };
+
+  // Only a sample that bounds the results well may move items.
+  const int64_t chunks = ChunkCount(count, parallel.threads());
+  std::vector<ItemBand> found(static_cast<size_t>(chunks));
+  parallel.ForPieces(chunks, [&](int64_t chunk) {
+    ItemBand own;
+    for (int64_t i = PieceBegin(count, chunk, chunks); i < PieceBegin(count, chunk + 1, chunks); ++i) {
+      const bool below = is_below(items[i]);
+      own.below += below ? 1 : 0;
+      own.count += below || is_above(items[i]) ? 0 : 1;
+    }
+    found[static_cast<size_t>(chunk)] = own;
+  });
+  ItemBand sum;
+  for (const ItemBand& own : found) {
+    sum.below += own.below;
+    sum.count += own.count;
+  }
+  if (sum.below > first || sum.below + sum.count < end || sum.count > count / 2) return all;
+  parallel.ForPieces(chunks, [&](int64_t chunk) {
+    const int64_t begin = PieceBegin(count, chunk, chunks);
+    Item* to = items + begin;
+    for (int64_t i = begin; i < PieceBegin(count, chunk + 1, chunks); ++i) {
+      if (!is_below(items[i]) && !is_above(items[i])) *to++ = items[i];
+    }
+  });
+  Item* to = items + found.front().count;
+  for (int64_t chunk = 1; chunk < chunks; ++chunk) {
+    const Item* const from = items + PieceBegin(count, chunk, chunks);
+    to = std::copy(from, from + found[static_cast<size_t>(chunk)].count, to);
+  }
+  return sum;
+}
+
+template <typename Item>
 void SortItemSegments(Item* items, Item* temp, const int64_t* offsets, int64_t segments, int64_t limit,
                       SortAlgorithm algorithm, Parallel& parallel) {
   // All threads share each large segment, one segment after the other. Then each of the others gets one thread.
@@ -278,7 +330,8 @@ void SortItemSegments(Item* items, Item* temp, const int64_t* offsets, int64_t s
   template bool EndsInTemp<Item>(int64_t, SortAlgorithm, int);                                                    \
   template Item* SortItems<Item>(Item*, Item*, int64_t, SortAlgorithm, Parallel&);                                \
   template void SortItemSegments<Item>(Item*, Item*, const int64_t*, int64_t, int64_t, SortAlgorithm, Parallel&); \
-  template int64_t SelectItems<Item>(Item*, int64_t, int64_t, Parallel&);
+  template int64_t SelectItems<Item>(Item*, int64_t, int64_t, Parallel&);                                         \
+  template ItemBand SelectBand<Item>(Item*, int64_t, int64_t, int64_t, Parallel&);
 CORANK_INSTANTIATE(uint8_t)
 CORANK_INSTANTIATE(uint16_t)
 CORANK_INSTANTIATE(uint32_t)

@@ -54,6 +54,17 @@ void SortItemSegments(Item* items, Item* temp, const int64_t* offsets, int64_t s
 template <typename Item>
 int64_t SelectItems(Item* items, int64_t count, int64_t limit, Parallel& parallel);
 
+/// Items that are neighbours in sorted order.
+struct ItemBand {
+  int64_t below = 0;  // items before them in that order
+  int64_t count = 0;
+};
+
+/// Moves items of which some are results [first, end) in sorted order to the front, unordered: all of items[0, count)
+/// if a sample does not bound the results well. 0 <= first < end <= count.
+template <typename Item>
+ItemBand SelectBand(Item* items, int64_t count, int64_t first, int64_t end, Parallel& parallel);
+
 }  // namespace corank::cpu
 
 #endif  // CORANK_KERNELS_CPU_ITEM_SORT_H_

@@ -65,7 +65,7 @@ Buffers<Item> TakeBuffers(const SortArgs& args, int threads, Workspace& workspac
   return buffers;
 }
 
-// Sorts the items by `args` and returns the place of the result, report->results items.
+// Sorts the items by `args` and returns the place of the results, report->results items.
 template <typename Item>
 Item* SortAsAsked(const SortArgs& args, Buffers<Item> buffers, Parallel& parallel, OperatorReport* report) {
   const SortAlgorithm algorithm = Resolve(args.algorithm);
@@ -79,11 +79,14 @@ Item* SortAsAsked(const SortArgs& args, Buffers<Item> buffers, Parallel& paralle
                                    buffers.begins, parallel);
     return buffers.temp;
   }
-  int64_t count = args.count;
-  if (algorithm == SortAlgorithm::kRadix) {
-    count = SelectItems(buffers.items, count, args.ResultCount(), parallel);
+  ItemBand sorted{0, args.count};
+  if (algorithm == SortAlgorithm::kRadix && args.offset > 0) {
+    const int64_t end = ResultsEnd(args.count, args.offset, args.limit);
+    sorted = SelectBand(buffers.items, args.count, args.offset, end, parallel);
+  } else if (algorithm == SortAlgorithm::kRadix) {
+    sorted.count = SelectItems(buffers.items, args.count, args.ResultCount(), parallel);
   }
-  return SortItems(buffers.items, buffers.temp, count, algorithm, parallel);
+  return SortItems(buffers.items, buffers.temp, sorted.count, algorithm, parallel) + (args.offset - sorted.below);
 }
 
 template <typename Bits, typename Ordering>
@@ -212,14 +215,15 @@ bool IsInOrder(const SortArgs& args, const Ordering& order, Parallel& parallel) 
 }
 
 void CopyAll(const SortArgs& args, Parallel& parallel, OperatorReport* report) {
-  if (args.keys_out != nullptr) {
-    parallel.Copy(args.keys_out, args.keys_in, args.ResultCount() * KeyBytes(args.key_type));
-  }
-  if (args.value_bytes > 0) parallel.Copy(args.values_out, args.values_in, args.ResultCount() * args.value_bytes);
+  const auto copy = [&](void* out, const void* in, int64_t bytes) {
+    parallel.Copy(out, static_cast<const char*>(in) + args.offset * bytes, args.ResultCount() * bytes);
+  };
+  if (args.keys_out != nullptr) copy(args.keys_out, args.keys_in, KeyBytes(args.key_type));
+  if (args.value_bytes > 0) copy(args.values_out, args.values_in, args.value_bytes);
   SortArgs indices_only = args;
   indices_only.value_bytes = 0;
   Gather(
-      indices_only, args.ResultCount(), [](int64_t i) { return i; }, parallel);
+      indices_only, args.ResultCount(), [&args](int64_t i) { return args.offset + i; }, parallel);
   report->sort_algorithm = SortAlgorithm::kCopy;
 }
 

@@ -68,7 +68,7 @@ ShardedMerge::ShardedMerge(const Options& options, std::vector<ShardResult> shar
       shards_(std::move(shards)),
       tiles_(shards_.size()),
       buffers_(shards_.size()) {
-  int64_t before = 0;
+  int64_t before = options_.offset;
   for (size_t i = 0; i < size(); ++i) {
     const int64_t count = shards_[i].count, rows = TileRows(options_, count);
     for (int64_t first = 0; first < count; first += rows) {

@@ -54,6 +54,7 @@ class ShardedMerge {
     bool check_sorted = false;
     /// Least bytes of a tile. A shard has few tiles at most.
     int64_t tile_bytes = int64_t{32} << 20;
+    int64_t offset = 0;  // rows of the merge before the result. Not of runs in host memory
     /// Where the runs lie: up to kMaxRuns in the memory of the shards' devices, or any number in host memory, at any
     /// alignment.
     bool is_on_host = false;

@@ -11,7 +11,7 @@ namespace {
 
 // A shard's sorted rows that may be among the result's.
 int64_t KeptRows(const ShardedSort::Options& options, int64_t count) {
-  return options.limit >= 0 ? std::min(options.limit, count) : count;
+  return options.limit >= 0 && options.limit < count - options.offset ? options.offset + options.limit : count;
 }
 
 SortArgs SortOf(const ShardedSort::Options& options, const Shard& shard) {
@@ -20,7 +20,7 @@ SortArgs SortOf(const ShardedSort::Options& options, const Shard& shard) {
   args.order = options.order;
   args.algorithm = options.algorithm;
   args.count = shard.count;
-  args.limit = options.limit;
+  args.limit = KeptRows(options, shard.count);
   args.keys_in = shard.keys;
   args.values_in = shard.values;
   args.value_bytes = options.value_bytes;
@@ -35,6 +35,7 @@ ShardedMerge::Options MergeOf(const ShardedSort::Options& options) {
   merge.order = options.order;
   merge.value_bytes = options.value_bytes;
   merge.tile_bytes = options.tile_bytes;
+  merge.offset = options.offset;
   return merge;
 }
 

@@ -35,6 +35,7 @@ class ShardedSort {
     SortAlgorithm algorithm = SortAlgorithm::kAuto;
     int32_t value_bytes = 0;  // 0: no values
     int64_t limit = -1;       // rows of the result; -1: all
+    int64_t offset = 0;       // rows that are left out before the limit counts
     bool are_linked = true;   // the devices reach each other's memory
     /// Whether each shard's part of the result is as long as its rows, and its memory apart from theirs. Sorts then use
     /// it until the merge writes it.

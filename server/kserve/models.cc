@@ -49,7 +49,7 @@ std::vector<ModelFamily> FamiliesOfKnownLength() {
   const OutputTensor expanded{"values", kModel, ResultRole::kValues, "destination"};
   const InputTensor source{"source", kModel}, counts{"counts", kInt64}, initial{"destination", kModel, true};
   const InputTensor from{"source_offsets", kInt64}, to{"destination_offsets", kInt64};
-  const std::vector<const char*> sort{"descending", "limit", "algorithm"};
+  const std::vector<const char*> sort{"descending", "offset", "limit", "algorithm"};
   const std::vector<const char*> merge{"descending", "algorithm", "assume_sorted"};
   const std::vector<const char*> move{"destination_count", "allow_overlap"};
   return {

@@ -1,6 +1,7 @@
 #include "server/model/offsets.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/common/operators.h"
@@ -28,9 +29,9 @@ absl::Status CheckRisingOffsets(const Int64View& offsets, absl::string_view fiel
   return absl::OkStatus();
 }
 
-int64_t LimitedCount(int64_t count, int64_t limit, const std::optional<Operand>& segment_offsets) {
+int64_t LimitedCount(int64_t count, int64_t offset, int64_t limit, const std::optional<Operand>& segment_offsets) {
+  if (!segment_offsets) return CountResults(count, offset, limit);
   if (limit < 0 || limit >= count) return count;
-  if (!segment_offsets) return limit;
   if (segment_offsets->is_pending) {
     return segment_offsets->has_count ? MostLimited(count, limit, segment_offsets->count - 1) : count;
   }
@@ -38,6 +39,10 @@ int64_t LimitedCount(int64_t count, int64_t limit, const std::optional<Operand>&
   int64_t limited = 0;
   for (int64_t i = 1; i < offsets.size(); ++i) limited += std::min(limit, offsets[i] - offsets[i - 1]);
   return limited;
+}
+
+int64_t KeptOfParts(int64_t offset, int64_t limit) {
+  return limit < 0 ? -1 : ResultsEnd(std::numeric_limits<int64_t>::max(), offset, limit);
 }
 
 }  // namespace corank

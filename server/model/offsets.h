@@ -35,9 +35,13 @@ class Int64View {
 absl::Status CheckRisingOffsets(const Int64View& offsets, absl::string_view field, std::optional<int64_t> last_offset,
                                 absl::string_view parts, absl::string_view elements);
 
-/// Elements that a sort of `count` elements returns: the first `limit` of all, or of each segment. `limit`: -1 for all.
-/// `segment_offsets`: checked, or pending; the most that there can be while they are pending.
-int64_t LimitedCount(int64_t count, int64_t limit, const std::optional<Operand>& segment_offsets);
+/// Elements that a sort of `count` elements returns: `limit` of all from `offset` on, or the first `limit` of each
+/// segment. `limit`: -1 for all. `segment_offsets`: checked, or pending; the most that there can be while they are
+/// pending.
+int64_t LimitedCount(int64_t count, int64_t offset, int64_t limit, const std::optional<Operand>& segment_offsets);
+
+/// Elements of each of its sorted parts that may be among its results: the first ones. -1: all.
+int64_t KeptOfParts(int64_t offset, int64_t limit);
 
 }  // namespace corank
 

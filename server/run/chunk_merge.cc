@@ -124,7 +124,7 @@ absl::Status ChunkMerger::SendEarly() {
   if (tiles == 0) return absl::OkStatus();
   const int64_t rows = tiles * sink_->tile_rows();
   CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> taken,
-                          RunMerger(*lane_, shape_, stats_).MergeFirst(rows, Runs(ends), *sink_));
+                          RunMerger(*lane_, shape_, stats_).MergeRows(0, rows, Runs(ends), *sink_));
   for (size_t i = 0; i < inputs_.size(); ++i) inputs_[i].sent += taken[i];
   return absl::OkStatus();
 }

@@ -54,7 +54,7 @@ bool NeedsWhole(const Spec& sort, const Inputs& inputs) {
 
 bool Takes(const Spec& sort) {
   // The merge of its pieces does not see where segments end.
-  if (sort.segment_offsets && sort.limit >= 0) return false;
+  if ((sort.segment_offsets && sort.limit >= 0) || sort.offset > 0) return false;
   if (sort.want_ranks || sort.limit == 0 || (sort.has_rows() && sort.rows() == 0)) return false;
   const Inputs inputs = InputsOf(sort);
   bool is_streamed = false, is_shared = false;

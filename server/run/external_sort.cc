@@ -126,7 +126,8 @@ absl::Status ExternalSort::Work(Lane& lane, Outcome& outcome) {
   RunMerger merger(lane, RunSorter::ShapeOf(spec_), &outcome.stats);
   CORANK_RETURN_IF_ERROR(merger.Reduce(runs, memory, source.arrays().front().field));
   return WriteResults(sorter.row_count(), lane, outcome, [&](int64_t rows, RowSink& sink) {
-    return rows > 0 ? merger.MergeFirst(rows, runs, sink).status() : absl::OkStatus();
+    if (rows == 0) return absl::OkStatus();
+    return merger.MergeRows(spec_.offset, spec_.offset + rows, runs, sink).status();
   });
 }
 

@@ -178,12 +178,12 @@ int64_t TileMemory(const Engine& engine, const RowShape& shape, int64_t runs, in
 
 int64_t TileShare(const JobMemory& memory) { return memory.max_device_bytes() / 32; }
 
-absl::StatusOr<std::vector<int64_t>> RunMerger::Cut(const std::vector<SortedRun>& runs, int64_t total,
+absl::StatusOr<std::vector<int64_t>> RunMerger::Cut(const std::vector<SortedRun>& runs, int64_t begin, int64_t end,
                                                     int64_t tile_rows, bool* fits) {
   const size_t ways = runs.size();
   std::vector<int64_t> positions;
-  for (int64_t first = 0; first < total; first += tile_rows) positions.push_back(first);
-  positions.push_back(total);
+  for (int64_t first = begin; first < end; first += tile_rows) positions.push_back(first);
+  positions.push_back(end);
   if (ways == 1) return positions;
   std::vector<MergeInput> inputs(ways);
   for (size_t i = 0; i < ways; ++i) inputs[i] = {runs[i].keys, nullptr, runs[i].count};
@@ -204,11 +204,12 @@ absl::StatusOr<std::vector<int64_t>> RunMerger::Cut(const std::vector<SortedRun>
   return splits;
 }
 
-absl::StatusOr<std::vector<int64_t>> RunMerger::MergeFirst(int64_t rows, const std::vector<SortedRun>& runs,
-                                                           RowSink& sink, bool* in_order) {
+absl::StatusOr<std::vector<int64_t>> RunMerger::MergeRows(int64_t begin, int64_t end,
+                                                          const std::vector<SortedRun>& runs, RowSink& sink,
+                                                          bool* in_order) {
   const int64_t tile_rows = sink.tile_rows();
   bool fits = true;
-  CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> splits, Cut(runs, rows, tile_rows, &fits));
+  CORANK_ASSIGN_OR_RETURN(const std::vector<int64_t> splits, Cut(runs, begin, end, tile_rows, &fits));
   if (in_order != nullptr) {
     *in_order = fits && InOrderAcross(shape_, runs, splits);
     if (!*in_order) return std::vector<int64_t>();
@@ -219,10 +220,10 @@ absl::StatusOr<std::vector<int64_t>> RunMerger::MergeFirst(int64_t rows, const s
   EngineStreamRing turns(lane_, streams, stats_, /*first=*/0, EngineStreamRing::Counted::kKernels);
   TileCopies copies(lane_, streams, stats_);  // destroyed before the tiles' memory
   CORANK_RETURN_IF_ERROR(copies.Begin());
-  const int64_t* begin = splits.data();
-  for (int64_t first = 0; first < rows; first += tile_rows, begin += runs.size()) {
+  const int64_t* split = splits.data();
+  for (int64_t first = begin; first < end; first += tile_rows, split += runs.size()) {
     CORANK_RETURN_IF_ERROR(lane_.CheckWanted());
-    CORANK_ASSIGN_OR_RETURN(const RowSink::Tile tile, sink.Take(std::min(tile_rows, rows - first), &turns));
+    CORANK_ASSIGN_OR_RETURN(const RowSink::Tile tile, sink.Take(std::min(tile_rows, end - first), &turns));
     CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, turns.Next());
     const auto report = std::make_shared<OperatorReport>();
     turns.WhenDone([&sink, tile, report, in_order] {
@@ -231,7 +232,7 @@ absl::StatusOr<std::vector<int64_t>> RunMerger::MergeFirst(int64_t rows, const s
     });
     if (in_order != nullptr && !*in_order) break;
     CORANK_RETURN_IF_ERROR(TileMaker(shape_, runs, in_order != nullptr, copies, *stream)
-                               .Enqueue(begin, begin + runs.size(), tile, report.get()));
+                               .Enqueue(split, split + runs.size(), tile, report.get()));
   }
   CORANK_RETURN_IF_ERROR(turns.FinishAll());
   CORANK_RETURN_IF_ERROR(copies.Finish());
@@ -241,7 +242,7 @@ absl::StatusOr<std::vector<int64_t>> RunMerger::MergeFirst(int64_t rows, const s
 absl::Status RunMerger::MergeAll(const std::vector<SortedRun>& runs, RowSink& sink, bool* in_order) {
   int64_t rows = 0;
   for (const SortedRun& run : runs) rows += run.count;
-  return MergeFirst(rows, runs, sink, in_order).status();
+  return MergeRows(0, rows, runs, sink, in_order).status();
 }
 
 absl::StatusOr<SortedRun> RunMerger::MergeGroup(const std::vector<SortedRun>& group, JobMemory& memory,

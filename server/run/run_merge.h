@@ -31,11 +31,11 @@ class RunMerger {
   /// `stats` gets the times. The lane and `stats` outlive the merger.
   RunMerger(Lane& lane, const RowShape& shape, v1::RequestStats* stats) : lane_(lane), shape_(shape), stats_(stats) {}
 
-  /// Merges the first `rows` rows of 1 to kMaxSplitInputs runs into tiles of the sink, and returns how many rows of
-  /// each run they take. A single run is copied whatever its rows are. `in_order`: if not null, set to whether all runs
-  /// were in order, as far as tiles were made; if they were not, the tiles are invalid.
-  absl::StatusOr<std::vector<int64_t>> MergeFirst(int64_t rows, const std::vector<SortedRun>& runs, RowSink& sink,
-                                                  bool* in_order = nullptr);
+  /// Merges rows [begin, end) of the result of 1 to kMaxSplitInputs runs into tiles of the sink, and returns how many
+  /// rows of each run come before `end`. A single run is copied whatever its rows are. `in_order`: if not null, set to
+  /// whether all runs were in order, as far as tiles were made; if they were not, the tiles are invalid.
+  absl::StatusOr<std::vector<int64_t>> MergeRows(int64_t begin, int64_t end, const std::vector<SortedRun>& runs,
+                                                 RowSink& sink, bool* in_order = nullptr);
   /// The same for all rows.
   absl::Status MergeAll(const std::vector<SortedRun>& runs, RowSink& sink, bool* in_order = nullptr);
   /// Merges neighbours until at most kMaxSplitInputs runs are left, in the same kind of memory. `field`: named by
@@ -45,8 +45,8 @@ class RunMerger {
  private:
   // The start of each tile in each run: (tiles + 1) x runs numbers. `fits`: SplitsFit. Runs in shared memory may hold
   // anything and change during the split; even then no tile may exceed its buffer.
-  absl::StatusOr<std::vector<int64_t>> Cut(const std::vector<SortedRun>& runs, int64_t total, int64_t tile_rows,
-                                           bool* fits);
+  absl::StatusOr<std::vector<int64_t>> Cut(const std::vector<SortedRun>& runs, int64_t begin, int64_t end,
+                                           int64_t tile_rows, bool* fits);
   absl::StatusOr<SortedRun> MergeGroup(const std::vector<SortedRun>& group, JobMemory& memory, absl::string_view field);
 
   Lane& lane_;

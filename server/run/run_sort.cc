@@ -52,7 +52,7 @@ SortArgs RunSorter::ArgsOf(const SortOperation::Spec& sort, int64_t count) {
   auto args = shape.ArgsOf<SortArgs>();
   args.algorithm = sort.algorithm;
   args.count = count;
-  args.limit = sort.limit;
+  args.limit = sort.kept_of_parts();
   args.value_bytes = shape.value_bytes;
   return args;
 }
@@ -87,7 +87,7 @@ int64_t RunSorter::HostBytes(const SortOperation::Spec& sort, int64_t parts, int
   if (count > kMostPlausibleBytes) return std::numeric_limits<int64_t>::max();
   if (count <= memory.MostRowsInCore(row_bytes)) return 0;
   const int64_t piece_rows = PieceRows(row_bytes, count, 0, piece_bytes, memory);
-  if (sort.limit >= 0 && sort.limit < piece_rows) {
+  if (const int64_t kept = sort.kept_of_parts(); kept >= 0 && kept < piece_rows) {
     // Rows that cannot be among the first are dropped with their piece. Beside the pieces in progress, a part may hold
     // three: its first one, which waits for the preceding part, the full one, and the next. Values may arrive after all
     // keys.
@@ -95,7 +95,7 @@ int64_t RunSorter::HostBytes(const SortOperation::Spec& sort, int64_t parts, int
     int64_t open = parts == 0 ? 0 : std::min(pieces, 3 * parts + kSortStreams);
     if (sort.values) open = parts == 0 ? 0 : pieces;
     const int64_t times = pieces > kMaxSplitInputs ? 2 : 1;  // RunMerger::Reduce
-    return (open * piece_rows + times * pieces * sort.limit) * row_bytes;
+    return (open * piece_rows + times * pieces * kept) * row_bytes;
   }
   // RunMerger::Reduce: a group of runs exists twice while it is merged, and groups grow with each round.
   int64_t again = 0;

@@ -76,8 +76,11 @@ class RunSorter {
     std::array<void*, 2> from = {}, to = {};
   };
 
-  // Of `count` rows, the first ones that are wanted.
-  int64_t ResultCount(int64_t count) const { return sort_.limit >= 0 ? std::min(sort_.limit, count) : count; }
+  // Of `count` rows, the first ones that may be among the results.
+  int64_t ResultCount(int64_t count) const {
+    const int64_t kept = sort_.kept_of_parts();
+    return kept >= 0 ? std::min(kept, count) : count;
+  }
   size_t Columns() const { return shape_.value_bytes > 0 ? 2 : 1; }
   size_t InputColumns() const { return sort_.values ? 2 : 1; }
   int64_t ElementBytes(size_t column) const { return column == 0 ? shape_.key_bytes : shape_.value_bytes; }

@@ -189,7 +189,7 @@ absl::Status SegmentSorter::SortSegment(int64_t begin, int64_t end, RowSink& sin
   if (runs.size() > 1) runs_ += static_cast<int64_t>(runs.size());
   RunMerger merger(*lane_, shape_, stats_);
   CORANK_RETURN_IF_ERROR(merger.Reduce(runs, *memory_, arrays[0].field));
-  return merger.MergeFirst(part.result_count(), runs, sink).status();
+  return merger.MergeRows(0, part.result_count(), runs, sink).status();
 }
 
 }  // namespace corank

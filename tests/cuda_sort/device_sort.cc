@@ -81,8 +81,10 @@ AssertionResult RunCase(const SortInput& input, const SortRequest& request, Sort
   args.count = count;
   args.value_bytes = request.value_bytes;
   args.limit = request.limit;
+  args.offset = request.offset;
   if (!input.segment_offsets.empty()) args.segment_count = static_cast<int64_t>(input.segment_offsets.size()) - 1;
-  const std::vector<int64_t> expected = FirstOfOrder(input.expected, request.limit, input.segment_offsets);
+  const std::vector<int64_t> expected =
+      FirstOfOrder(input.expected, request.limit, input.segment_offsets, request.offset);
   const auto results = static_cast<int64_t>(expected.size());
 
   const GuardedArray d_keys_in(input.keys, request.skew * key_bytes);
@@ -179,7 +181,7 @@ AssertionResult SortsRight(const SortInput& input, const SortRequest& request, S
            << (input.order == Order::kAscending ? " ascending" : " descending") << ", count " << input.count() << ", "
            << DistributionName(input.distribution) << ", seed " << input.seed << ", keys " << request.keys
            << ", indices " << request.indices << ", value bytes " << request.value_bytes << ", limit " << request.limit
-           << ", skew " << request.skew << ", segments "
+           << ", offset " << request.offset << ", skew " << request.skew << ", segments "
            << (input.segment_offsets.empty() ? 0 : input.segment_offsets.size() - 1) << "]";
   }
   return result;

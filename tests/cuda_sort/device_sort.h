@@ -40,6 +40,7 @@ struct SortRequest {
   bool indices = false;
   int value_bytes = 0;
   int64_t limit = -1;
+  int64_t offset = 0;
   /// Arrays start this many elements after an aligned address.
   int skew = 0;
   /// AUTO looks at the data from this count on.

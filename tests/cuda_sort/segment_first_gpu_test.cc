@@ -108,7 +108,7 @@ TEST_P(CudaSegmentFirst, NoticesASampleThatMisleads) {
   for (int64_t i = 0; i < offsets.back(); ++i) set(i, random.Next() >> 2 | uint64_t{1} << 61);
   for (int64_t part = 0; part < cuda::SelectionTuning::kGroups; ++part) {
     uint32_t jitter;
-    const int64_t vector = cuda::SampledVector(part, cuda::SelectionTuning::kGroups, offsets[1] / per, &jitter);
+    const int64_t vector = SampledPlace(part, cuda::SelectionTuning::kGroups, offsets[1] / per, &jitter);
     set(vector * per, random.Next() >> 3);
   }
   const SortInput input(GetParam(), Order::kAscending, keys, offsets);

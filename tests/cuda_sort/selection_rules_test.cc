@@ -47,19 +47,19 @@ TEST(PlanSelection, HasRoomForAllResultsAndForChance) {
 TEST(PlanSelection, RecordsShowTheOrderOfEqualKeysWhereItMatters) {
   SortArgs args = FirstOf(KeyType::kUint32, 6400, 100);
   EXPECT_EQ(PlanSelection(args).form, SelectedForm::kKeys);
-  EXPECT_EQ(PlanSelection(args).RecordBytes(args), 4);
+  EXPECT_EQ(RecordBytes(args, PlanSelection(args).form), 4);
   args.value_bytes = 12;
   EXPECT_EQ(PlanSelection(args).form, SelectedForm::kWords);
-  EXPECT_EQ(PlanSelection(args).RecordBytes(args), 8);
+  EXPECT_EQ(RecordBytes(args, PlanSelection(args).form), 8);
   args.key_type = KeyType::kUint64;
   EXPECT_EQ(PlanSelection(args).form, SelectedForm::kIndices);
-  EXPECT_EQ(PlanSelection(args).RecordBytes(args), 4);
+  EXPECT_EQ(RecordBytes(args, PlanSelection(args).form), 4);
   EXPECT_FALSE(PlanSelection(args).SortsBlindly());
   args = FirstOf(KeyType::kFloat32, 6400, 100);
   EXPECT_EQ(PlanSelection(args).form, SelectedForm::kWords) << "zeros and NaNs have many bits";
   args.count = (int64_t{1} << 32) + 1;
   EXPECT_EQ(PlanSelection(args).form, SelectedForm::kIndices);
-  EXPECT_EQ(PlanSelection(args).RecordBytes(args), 8);
+  EXPECT_EQ(RecordBytes(args, PlanSelection(args).form), 8);
 }
 
 TEST(SelectsInSegments, NeedsAFewLongOnesAndASmallLimit) {

@@ -428,7 +428,7 @@ TEST(CudaSortSelection, NoticesASampleThatMisleads) {
   for (int64_t i = 0; i < kMany; ++i) keys.Set(i, random.Next() >> 33 | 0x40000000);
   for (int64_t part = 0; part < kParts; ++part) {
     uint32_t jitter;
-    keys.Set(cuda::SampledVector(part, kParts, kMany / kPer, &jitter) * kPer, random.Next() >> 35);
+    keys.Set(SampledPlace(part, kParts, kMany / kPer, &jitter) * kPer, random.Next() >> 35);
   }
   const SortInput input(KeyType::kUint32, Order::kAscending, keys.bytes());
   for (const int64_t limit : {1, 1000}) ExpectFirst(input, limit);

@@ -3,6 +3,7 @@
 #define CORANK_TESTS_ENGINE_COLUMNS_CHECK_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,15 @@ class OnColumns : public OnEngineUnderTest<::testing::Test> {
     test.want_indices = false;
     for (int64_t limit : {int64_t{0}, int64_t{1}, count / 3, count + 5}) {
       test.limit = limit;
+      test.offset = 0;
+      CheckOnce(test, order);
+      test.offset = count / 2;
+      test.want_indices = !test.want_indices;
+      CheckOnce(test, order);
+    }
+    test.limit = -1;
+    for (int64_t offset : {int64_t{1}, count, std::numeric_limits<int64_t>::max()}) {
+      test.offset = offset;
       CheckOnce(test, order);
     }
   }
@@ -50,9 +60,10 @@ class OnColumns : public OnEngineUnderTest<::testing::Test> {
   void CheckOnce(const ColumnSortCase& test, const std::vector<int64_t>& order) {
     if (!RunsNextCase()) return;
     SCOPED_TRACE(::testing::Message() << "n=" << order.size() << " algorithm=" << SortAlgorithmName(test.algorithm)
-                                      << " limit=" << test.limit << " columns=" << test.want_columns);
+                                      << " limit=" << test.limit << " offset=" << test.offset
+                                      << " columns=" << test.want_columns);
     const Outcome outcome = harness().SortColumns(test);
-    const std::vector<int64_t> wanted = FirstOfOrder(order, test.limit, test.segment_offsets);
+    const std::vector<int64_t> wanted = FirstOfOrder(order, test.limit, test.segment_offsets, test.offset);
     EXPECT_EQ(outcome.report.fault, OperatorReport::Fault::kNone);
     EXPECT_NE(outcome.report.sort_algorithm, SortAlgorithm::kAuto);
     EXPECT_TRUE(outcome.outputs[0] == Gather(test.values, test.value_bytes, wanted)) << "values";

@@ -117,6 +117,7 @@ TEST_F(BothEngines, SortGivesTheSameBytes) {
     } else if (random.OneIn(3)) {
       test.limit = random.Below(count + 10);
     }
+    if (test.segment_offsets.empty() && random.OneIn(3)) test.offset = random.Below(count + 10);
     return harness.Sort(test);
   });
 }

@@ -24,9 +24,10 @@ int64_t& Mark(SelectReport& report) { return report.selected; }
 int64_t& Mark(SetReport& report) { return report.count; }
 int64_t& Mark(JoinReport& report) { return report.rows; }
 
-int64_t ExpectedResults(int64_t count, int64_t limit, const std::vector<int64_t>& segment_offsets) {
-  return static_cast<int64_t>(
-      FirstOfOrder(std::vector<int64_t>(static_cast<size_t>(count)), limit, segment_offsets).size());
+template <typename Case>
+int64_t ExpectedResults(int64_t count, const Case& test) {
+  const std::vector<int64_t> rows(static_cast<size_t>(count));
+  return static_cast<int64_t>(FirstOfOrder(rows, test.limit, test.segment_offsets, test.offset).size());
 }
 
 int64_t Sum(const std::vector<int64_t>& counts) { return std::accumulate(counts.begin(), counts.end(), int64_t{0}); }
@@ -154,12 +155,13 @@ Outcome Harness::Sort(const SortCase& test) {
   args.algorithm = test.algorithm;
   args.count = static_cast<int64_t>(test.keys.size()) / KeyBytes(test.type);
   args.limit = test.limit;
+  args.offset = test.offset;
   if (!test.segment_offsets.empty()) {
     args.segment_offsets = request.Numbers(test.segment_offsets);
     args.segment_count = static_cast<int64_t>(test.segment_offsets.size()) - 1;
   }
   args.keys_in = request.Input(test.keys);
-  const int64_t results = ExpectedResults(args.count, test.limit, test.segment_offsets);
+  const int64_t results = ExpectedResults(args.count, test);
   if (test.want_keys) {
     args.keys_out = request.Output(results * KeyBytes(test.type));
   } else {
@@ -188,11 +190,12 @@ Outcome Harness::SortColumns(const ColumnSortCase& test) {
   args.algorithm = test.algorithm;
   args.count = test.columns.front().rows();
   args.limit = test.limit;
+  args.offset = test.offset;
   if (!test.segment_offsets.empty()) {
     args.segment_offsets = request.Numbers(test.segment_offsets);
     args.segment_count = static_cast<int64_t>(test.segment_offsets.size()) - 1;
   }
-  const int64_t results = ExpectedResults(args.count, test.limit, test.segment_offsets);
+  const int64_t results = ExpectedResults(args.count, test);
   if (test.value_bytes > 0) {
     args.value_bytes = test.value_bytes;
     args.values_in = request.Input(test.values);

@@ -32,6 +32,7 @@ struct SortCase {
   bool want_indices = false;
   std::vector<int64_t> segment_offsets;
   int64_t limit = -1;
+  int64_t offset = 0;
 };
 
 struct ColumnSortCase {
@@ -45,6 +46,7 @@ struct ColumnSortCase {
   int64_t limit = -1;
   std::vector<int64_t> run_offsets;  // empty: rows are in no order
   std::vector<int64_t> segment_offsets = {};
+  int64_t offset = 0;
 };
 
 struct MergeCase {

@@ -21,6 +21,7 @@ class Sharded : public OnEnginesUnderTest {
     SortAlgorithm algorithm = SortAlgorithm::kAuto;
     int64_t tile_bytes = 3000;
     int64_t limit = -1;
+    int64_t offset = 0;
     bool lends = false;  // ShardedSort::Options::lends_keys and lends_values
   };
 
@@ -32,10 +33,12 @@ class Sharded : public OnEnginesUnderTest {
   void Check(const Case& test, bool are_linked) {
     SCOPED_TRACE(::testing::Message() << KeyTypeName(GetParam()) << " shards=" << test.counts.size() << " "
                                       << DistributionName(test.distribution) << " value_bytes=" << test.value_bytes
-                                      << " limit=" << test.limit << (are_linked ? " linked" : " not linked"));
+                                      << " limit=" << test.limit << " offset=" << test.offset
+                                      << (are_linked ? " linked" : " not linked"));
     const int key_bytes = KeyBytes(GetParam()), value_bytes = test.value_bytes;
     const int64_t total = std::accumulate(test.counts.begin(), test.counts.end(), int64_t{0});
-    const int64_t result = test.limit >= 0 ? std::min(test.limit, total) : total;
+    const int64_t after = std::max<int64_t>(0, total - test.offset);
+    const int64_t result = test.limit >= 0 ? std::min(test.limit, after) : after;
     const Bytes keys = MakeKeys(GetParam(), test.distribution, total, 1);
     const Bytes values = MakeKeys(KeyType::kUint8, Distribution::kUniform, total * value_bytes, 2);
 
@@ -81,6 +84,7 @@ class Sharded : public OnEnginesUnderTest {
     options.value_bytes = value_bytes;
     options.tile_bytes = test.tile_bytes;
     options.limit = test.limit;
+    options.offset = test.offset;
     options.are_linked = are_linked;
     options.lends_keys = options.lends_values = test.lends;
     ShardedSort sort(options, shards);
@@ -105,11 +109,12 @@ class Sharded : public OnEnginesUnderTest {
       // The sorted rows and copies are of the algorithm, not of an operator.
       const int64_t most = ShardedSort::WorkspaceBytes(options, shards[i].count, shards[i].result.count,
                                                        static_cast<int>(shards.size()), engine(i));
-      const int64_t sorted = test.limit >= 0 ? std::min(test.limit, shards[i].count) : shards[i].count;
+      const int64_t kept = test.limit >= 0 ? test.offset + test.limit : shards[i].count;
+      const int64_t sorted = std::min(kept, shards[i].count);
       EXPECT_LE(shards[i].result.stream->workspace_bytes() + sorted * (key_bytes + value_bytes), most);
     }
     std::vector<int64_t> expected = StableOrder(GetParam(), test.order, keys);
-    expected.resize(static_cast<size_t>(result));
+    expected = FirstOfOrder(std::move(expected), test.limit, {}, test.offset);
     EXPECT_TRUE(sorted_keys == Gather(keys, key_bytes, expected));
     EXPECT_TRUE(value_bytes == 0 || sorted_values == Gather(values, value_bytes, expected));
   }
@@ -142,6 +147,7 @@ TEST_P(Sharded, KeepsTheFirstRowsOfTheWhole) {
       for (const int64_t limit : {1, 777, 2777, 5000}) {
         for (const int32_t value_bytes : {0, 4}) {
           Check({{1000, 0, 777, 1001}, distribution, order, value_bytes, SortAlgorithm::kAuto, 3000, limit});
+          Check({{1000, 0, 777, 1001}, distribution, order, value_bytes, SortAlgorithm::kAuto, 3000, limit, 1200});
         }
       }
     }
@@ -152,11 +158,20 @@ TEST_P(Sharded, SortsInTheMemoryOfTheResults) {
   for (const SortAlgorithm algorithm : {SortAlgorithm::kAuto, SortAlgorithm::kRadix, SortAlgorithm::kMergesort}) {
     for (const int32_t value_bytes : {0, 4, 8, 12}) {
       for (const Distribution distribution : {Distribution::kUniform, Distribution::kSixteenDistinct}) {
-        Check({{70'000, 70'001}, distribution, Order::kDescending, value_bytes, algorithm, 30'000, -1, /*lends=*/true});
+        Check({{70'000, 70'001},
+               distribution,
+               Order::kDescending,
+               value_bytes,
+               algorithm,
+               30'000,
+               -1,
+               0,
+               /*lends=*/true});
       }
     }
   }
-  Check({{5, 0, 1000}, Distribution::kUniform, Order::kAscending, 8, SortAlgorithm::kAuto, 3000, -1, /*lends=*/true});
+  Check(
+      {{5, 0, 1000}, Distribution::kUniform, Order::kAscending, 8, SortAlgorithm::kAuto, 3000, -1, 0, /*lends=*/true});
 }
 
 TEST_P(Sharded, NeedsThatMuchLessMemory) {

@@ -1,5 +1,7 @@
 // Sort: every type, order, algorithm and distribution, compared with std::stable_sort on the keys' real values.
 #include <algorithm>
+#include <iterator>
+#include <limits>
 
 #include "tests/engine/conformance_fixture.h"
 #include "tests/support/oracles.h"
@@ -18,9 +20,10 @@ class Sort : public OnEngineUnderTest<::testing::TestWithParam<KeyType>> {
     SCOPED_TRACE(::testing::Message() << KeyTypeName(test.type) << (test.order == Order::kAscending ? " asc" : " desc")
                                       << " algorithm=" << SortAlgorithmName(test.algorithm) << " n=" << order.size()
                                       << " value_bytes=" << test.value_bytes << " indices=" << test.want_indices
-                                      << " limit=" << test.limit << " segments=" << test.segment_offsets.size());
+                                      << " limit=" << test.limit << " offset=" << test.offset
+                                      << " segments=" << test.segment_offsets.size());
     const Outcome outcome = harness().Sort(test);
-    const std::vector<int64_t> wanted = FirstOfOrder(order, test.limit, test.segment_offsets);
+    const std::vector<int64_t> wanted = FirstOfOrder(order, test.limit, test.segment_offsets, test.offset);
     EXPECT_EQ(outcome.report.fault, Report::Fault::kNone);
     // Not every algorithm sorts segments on every engine. The report then names the one that did.
     if (test.algorithm == SortAlgorithm::kAuto || !test.segment_offsets.empty()) {
@@ -145,6 +148,49 @@ TEST_P(Sort, LimitReturnsTheFirstOfTheWholeOrder) {
         Check(with_values, expected);
         Check(with_indices, expected);
       }
+    }
+  }
+}
+
+// Bands around the results have enough keys from 2^14 on.
+TEST_P(Sort, OffsetLeavesOutTheFirstOfTheWholeOrder) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr Distribution kDistributions[] = {Distribution::kUniform, Distribution::kSixteenDistinct,
+                                             Distribution::kSpecialFloats, Distribution::kSorted,
+                                             Distribution::kAllEqual};
+  constexpr int64_t kLimits[] = {-1, 1, 0, 100, kMost};
+  size_t round = 0;
+  for (int64_t count : {int64_t{0}, int64_t{1}, int64_t{100}, int64_t{20011}, int64_t{100003}}) {
+    for (Distribution distribution : kDistributions) {
+      const Order order = kBothOrders[round % 2];
+      SortCase test = Make(distribution, count, order, 41);
+      const std::vector<int64_t> expected = StableOrder(test.type, order, test.keys);
+      for (int64_t offset : {int64_t{1}, count / 2, count - 1, count, count + 1, kMost}) {
+        test.offset = std::max<int64_t>(0, offset);
+        test.limit = kLimits[++round % std::size(kLimits)];
+        test.algorithm = kSortAlgorithms[round / 2 % std::size(kSortAlgorithms)];
+        SortCase with_values = test;
+        AddValues(with_values, round % 3 == 0 ? 12 : 8);
+        SortCase with_indices = test;
+        WantIndices(with_indices, round % 2 == 0);
+        Check(test, expected);
+        Check(with_values, expected);
+        Check(with_indices, expected);
+      }
+    }
+  }
+}
+
+TEST_P(Sort, TheNthElementIsThatOfTheStableOrder) {
+  constexpr int64_t kCount = 150'001;
+  for (Distribution distribution : {Distribution::kUniform, Distribution::kZipf, Distribution::kSpecialFloats}) {
+    SortCase test = Make(distribution, kCount, Order::kAscending, 42);
+    test.limit = 1;
+    WantIndices(test, true);
+    const std::vector<int64_t> expected = StableOrder(test.type, test.order, test.keys);
+    for (int64_t offset : {int64_t{1}, int64_t{999}, kCount / 4, kCount / 2, kCount - 1000, kCount - 1}) {
+      test.offset = offset;
+      Check(test, expected);
     }
   }
 }

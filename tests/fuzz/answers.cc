@@ -74,6 +74,7 @@ bool IsRight(const v1::SortRequest& request, const v1::SortResponse& response) {
   const std::vector<int64_t> offsets =
       request.has_segment_offsets() ? Int64sOf(request.segment_offsets()) : std::vector<int64_t>();
   std::vector<int64_t> order = testing::StableOrder(KeyTypeOf(request.keys()), OrderOf(request.order()), keys, offsets);
+  order.erase(order.begin(), order.begin() + std::min(request.offset(), static_cast<int64_t>(order.size())));
   if (request.has_limit() && request.limit() < static_cast<int64_t>(order.size())) {
     order.resize(static_cast<size_t>(request.limit()));
   }

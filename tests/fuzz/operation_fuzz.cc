@@ -107,6 +107,7 @@ std::string Sort(Input& input) {
   request.set_algorithm(static_cast<v1::SortAlgorithm>(input.Choice(5)));
   request.set_output(static_cast<v1::SortOutput>(input.Choice(5)));
   if (input.Choice(4) == 0) request.set_limit(input.Number());
+  if (input.Choice(4) == 0) request.set_offset(input.Number());
   if (input.Choice(3) == 0) {
     const int64_t rows = std::min<int64_t>(count, 200);
     for (int columns = 1 + input.Choice(4); columns > 0; --columns) AnyColumn(input, rows, request.add_key_columns());

@@ -150,6 +150,8 @@ def test_parameters_reach_the_operator(client: triton.InferenceServerClient) -> 
     keys = some_keys(np.int32, 1000)
     result = client.infer("sort_int32", [tensor("keys", keys)], parameters={"descending": True, "limit": 10})
     assert np.array_equal(result.as_numpy("keys"), np.sort(keys)[::-1][:10])
+    result = client.infer("sort_int32", [tensor("keys", keys)], parameters={"offset": 500, "limit": 10})
+    assert np.array_equal(result.as_numpy("keys"), np.sort(keys)[500:510])
     result = client.infer("sort_int32", [tensor("keys", keys)], parameters={"algorithm": "odd_even_mergesort"})
     assert np.array_equal(result.as_numpy("keys"), np.sort(keys))
     result = client.infer(

@@ -127,8 +127,12 @@ TEST_F(StreamNeedTest, SortsWithIndicesAndOfFirstRowsStayWithinIt) {
           SortOperation::Spec sort = SortOf(count, has_values);
           sort.want_indices = !has_values;
           sort.limit = limit;
-          const absl::Status sorted = Sort(sort, all_at_once);
-          EXPECT_TRUE(sorted.ok()) << count << " rows, values " << has_values << ", limit " << limit << ": " << sorted;
+          for (const int64_t offset : {int64_t{0}, count / 2}) {
+            sort.offset = offset;
+            const absl::Status sorted = Sort(sort, all_at_once);
+            EXPECT_TRUE(sorted.ok()) << count << " rows, values " << has_values << ", limit " << limit << ", offset "
+                                     << offset << ": " << sorted;
+          }
         }
       }
     }

@@ -103,8 +103,12 @@ TEST_P(SortsSharded, AsTheStableSortOfTheWhole) {
         std::stable_sort(order.begin(), order.end(),
                          [&](uint32_t a, uint32_t b) { return down ? keys[a] > keys[b] : keys[a] < keys[b]; });
         for (const int64_t limit : {int64_t{-1}, int64_t{0}, int64_t{1}, count / 2, count + 1}) {
-          const size_t rows = limit < 0 ? order.size() : std::min(order.size(), static_cast<size_t>(limit));
-          const std::vector<uint32_t> first(order.begin(), order.begin() + static_cast<int64_t>(rows));
+          // By other limits in each direction, a part from the middle.
+          const int64_t offset = (limit % 2 == 0) == down ? std::min(count, count / 3 + 1) : 0;
+          const size_t left = order.size() - static_cast<size_t>(offset);
+          const size_t rows = limit < 0 ? left : std::min(left, static_cast<size_t>(limit));
+          const auto begin = order.begin() + offset;
+          const std::vector<uint32_t> first(begin, begin + static_cast<int64_t>(rows));
           std::vector<int32_t> first_keys, first_values;
           for (const uint32_t row : first) {
             first_keys.push_back(keys[row]);
@@ -113,6 +117,7 @@ TEST_P(SortsSharded, AsTheStableSortOfTheWhole) {
           v1::SortRequest request = SortOf("keys", "sorted");
           if (down) request.set_order(v1::SORT_ORDER_DESCENDING);
           if (limit >= 0) request.set_limit(limit);
+          request.set_offset(offset);
           v1::SortResponse response;
           grpc::Status status = Sort(request, &response);
           ASSERT_TRUE(status.ok()) << status.error_message();

@@ -24,6 +24,7 @@ struct SortCase {
   int value_bytes = 0;
   v1::SortOutput output = v1::SORT_OUTPUT_KEYS;
   int64_t limit = -1;
+  int64_t offset = 0;
   bool announced = true;
   int64_t chunk_elements = 1000;
 };
@@ -50,17 +51,18 @@ class StreamSortTest : public ::testing::Test {
   static v1::SortResponse Check(RunningServer& running, const SortCase& test) {
     SCOPED_TRACE(::testing::Message() << KeyTypeName(test.type) << " n=" << test.count << " values=" << test.value_bytes
                                       << " output=" << test.output << " limit=" << test.limit
-                                      << (test.announced ? "" : " not announced") << " "
+                                      << " offset=" << test.offset << (test.announced ? "" : " not announced") << " "
                                       << DistributionName(test.distribution) << " chunks of " << test.chunk_elements);
     const int key_bytes = KeyBytes(test.type);
     const Bytes keys = MakeKeys(test.type, test.distribution, test.count, 7);
     std::vector<int64_t> order = StableOrder(test.type, test.order, keys);
-    if (test.limit >= 0 && test.limit < test.count) order.resize(static_cast<size_t>(test.limit));
+    order = FirstOfOrder(std::move(order), test.limit, {}, test.offset);
     const bool wants_keys = test.output != v1::SORT_OUTPUT_INDICES, wants_indices = test.output != v1::SORT_OUTPUT_KEYS;
     v1::Plan plan = SortPlan(static_cast<v1::ElementType>(test.type), test.announced ? test.count : -1);
     v1::SortRequest& sort = *plan.mutable_operations(0)->mutable_sort();
     sort.set_output(test.output);
     if (test.limit >= 0) sort.set_limit(test.limit);
+    if (test.offset > 0) sort.set_offset(test.offset);
     if (!wants_keys) sort.clear_keys_destination();
     if (wants_indices) *sort.mutable_indices_destination() = ToStream(3);
     sort.set_order(test.order == Order::kAscending ? v1::SORT_ORDER_ASCENDING : v1::SORT_ORDER_DESCENDING);
@@ -169,9 +171,12 @@ TEST_F(StreamSortTest, ReturnsIndicesOfTheWholeArrayAndFirstRowsFromPieces) {
         test.limit = limit;
         for (const bool announced : {true, false}) {
           test.announced = announced;
-          const v1::SortResponse response = Check(running, test);
-          EXPECT_EQ(response.stats().out_of_core(), !in_core);
-          EXPECT_GT(response.stats().runs(), 1);
+          for (const int64_t offset : {0, 12'345}) {
+            test.offset = offset;
+            const v1::SortResponse response = Check(running, test);
+            EXPECT_EQ(response.stats().out_of_core(), !in_core);
+            EXPECT_GT(response.stats().runs(), 1);
+          }
         }
       }
     }
@@ -191,6 +196,8 @@ TEST_F(StreamSortTest, FirstRowsKeepTheirValuesWhateverIsAnnounced) {
         test.limit = limit;
         test.announced = announced;
         // Without rows, nothing is made in pieces, and the whole array must fit.
+        if (limit > 0 || in_core) Check(running, test);
+        test.offset = limit % 2 == 0 ? 7000 : 20001;
         if (limit > 0 || in_core) Check(running, test);
       }
     }

@@ -28,7 +28,9 @@ std::vector<int64_t> StableOrder(KeyType type, Order order, const Bytes& keys,
   return positions;
 }
 
-std::vector<int64_t> FirstOfOrder(std::vector<int64_t> order, int64_t limit, std::vector<int64_t> segment_offsets) {
+std::vector<int64_t> FirstOfOrder(std::vector<int64_t> order, int64_t limit, std::vector<int64_t> segment_offsets,
+                                  int64_t offset) {
+  order.erase(order.begin(), order.begin() + std::min(offset, static_cast<int64_t>(order.size())));
   if (limit < 0) return order;
   if (segment_offsets.empty()) segment_offsets = {0, static_cast<int64_t>(order.size())};
   std::vector<int64_t> first;

@@ -20,8 +20,9 @@ namespace corank::testing {
 std::vector<int64_t> StableOrder(KeyType type, Order order, const Bytes& keys,
                                  const std::vector<int64_t>& segment_offsets = {});
 
-/// The first `limit` of a sorted order, or of each of its segments, one behind the other; -1: all.
-std::vector<int64_t> FirstOfOrder(std::vector<int64_t> order, int64_t limit, std::vector<int64_t> segment_offsets = {});
+/// The first `limit` of a sorted order from `offset` on, or of each of its segments, one behind the other; -1: all.
+std::vector<int64_t> FirstOfOrder(std::vector<int64_t> order, int64_t limit, std::vector<int64_t> segment_offsets = {},
+                                  int64_t offset = 0);
 
 /// elements[positions[0]], elements[positions[1]], ...
 Bytes Gather(const Bytes& elements, int element_bytes, const std::vector<int64_t>& positions);

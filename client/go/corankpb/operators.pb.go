@@ -3,14 +3,13 @@
 // Rules for every operator:
 // - The engine (CUDA or CPU) and the algorithm change the speed of a call, never its result: results are equal bit for
 //   bit. Exceptions say so at their field (`assume_sorted`, `allow_overlap`).
-// - Empty arrays, empty segments and empty intervals are ordinary input.
+// - Empty arrays, empty segments and empty intervals are ordinary input. Inputs are never changed.
 // - Counts, offsets and indices in requests are INT64 arrays; array.proto says how to write them in languages without
 //   64-bit integers. Index arrays in responses (argsort, Search, LoadBalance, Select, Rank, the firsts of Group) are
 //   UINT32 where every index fits into 32 bits and UINT64 otherwise; `type` says which.
 // - Keys are ELEMENT_TYPE_INT8 to ELEMENT_TYPE_FLOAT64. Floating-point keys: NaNs come after every number in ascending
 //   order and before every number in descending order, and are equal to each other; -0.0 equals +0.0. Every bit of a
 //   key comes back unchanged, including a NaN's payload.
-// - Inputs are never changed.
 // - An INVALID_ARGUMENT has a google.rpc.BadRequest in its details, with one violation. It names the field, such as
 //   "values.count", and where possible the element, such as "counts[7]".
 
@@ -806,8 +805,8 @@ type KeyColumn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The rows, one after the other. Required.
 	Data *Array `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
-	// Set for byte strings of variable length only. INT64, one more than there are rows: string i is data[offsets[i],
-	// offsets[i+1]). The first offset is 0, the last one is the number of bytes, and offsets never decrease.
+	// Set for byte strings of variable length only. INT64, one more than there are rows, from 0 to the number of bytes,
+	// never decreasing: string i is data[offsets[i], offsets[i+1]).
 	Offsets *Array `protobuf:"bytes,2,opt,name=offsets,proto3,oneof" json:"offsets,omitempty"`
 	// The direction in this column. Default: ascending. In descending order, longer strings come before their prefix.
 	Order SortOrder `protobuf:"varint,3,opt,name=order,proto3,enum=corank.v1.SortOrder" json:"order,omitempty"`
@@ -1027,10 +1026,12 @@ type SortRequest struct {
 	// The destination of the ranks. Default: inline.
 	RanksDestination *Destination `protobuf:"bytes,13,opt,name=ranks_destination,json=ranksDestination,proto3" json:"ranks_destination,omitempty"`
 	// Merges tables: rows are 1 to 1024 sorted runs, one after the other, and run r is rows [offsets[r], offsets[r+1]).
-	// INT64, one more than there are runs. The first offset is 0, the last one is the number of rows, and offsets never
-	// decrease. The result is that of a sort without runs. Needs `key_columns`, whose order the runs have, AUTO, and no
-	// segments. A run that is out of order is INVALID_ARGUMENT. Merge takes sorted `keys`.
-	RunOffsets    *Array `protobuf:"bytes,14,opt,name=run_offsets,json=runOffsets,proto3,oneof" json:"run_offsets,omitempty"`
+	// INT64, one more than there are runs, from 0 to the number of rows, never decreasing. Returns what a sort without
+	// runs does. Needs `key_columns`, whose order the runs have, AUTO, and no segments. A run that is out of order is
+	// INVALID_ARGUMENT. Merge takes sorted `keys`.
+	RunOffsets *Array `protobuf:"bytes,14,opt,name=run_offsets,json=runOffsets,proto3,oneof" json:"run_offsets,omitempty"`
+	// Leaves out the first `offset` elements, 0 or more, before `limit` counts. Not with segments or an output of ranks.
+	Offset        *int64 `protobuf:"varint,15,opt,name=offset,proto3,oneof" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1161,6 +1162,13 @@ func (x *SortRequest) GetRunOffsets() *Array {
 		return x.RunOffsets
 	}
 	return nil
+}
+
+func (x *SortRequest) GetOffset() int64 {
+	if x != nil && x.Offset != nil {
+		return *x.Offset
+	}
+	return 0
 }
 
 // The results of Sort.
@@ -1584,8 +1592,7 @@ type MoveIntervalsRequest struct {
 	// INT64, one for each interval, in elements. Each interval must lie inside the source. So must an empty one: its
 	// offset is 0 to the number of elements. Required.
 	SourceOffsets *Array `protobuf:"bytes,2,opt,name=source_offsets,json=sourceOffsets,proto3" json:"source_offsets,omitempty"`
-	// INT64, one for each interval, in elements. Each interval must lie inside the destination. So must an empty one: its
-	// offset is 0 to the number of elements. Required.
+	// As `source_offsets`, but in the destination. Required.
 	DestinationOffsets *Array `protobuf:"bytes,3,opt,name=destination_offsets,json=destinationOffsets,proto3" json:"destination_offsets,omitempty"`
 	// INT64, one for each interval, in elements, 0 or more. Required. Empty intervals overlap nothing. The sum of the
 	// counts has a limit: without `allow_overlap` it is the number of elements of the destination, since a larger sum
@@ -2481,7 +2488,7 @@ const file_corank_v1_operators_proto_rawDesc = "" +
 	"\bvalidity\x18\x03 \x01(\v2\x10.corank.v1.ArrayH\x01R\bvalidity\x88\x01\x01B\n" +
 	"\n" +
 	"\b_offsetsB\v\n" +
-	"\t_validity\"\xc5\x06\n" +
+	"\t_validity\"\xed\x06\n" +
 	"\vSortRequest\x12$\n" +
 	"\x04keys\x18\x01 \x01(\v2\x10.corank.v1.ArrayR\x04keys\x12-\n" +
 	"\x06values\x18\x02 \x01(\v2\x10.corank.v1.ArrayH\x00R\x06values\x88\x01\x01\x12*\n" +
@@ -2499,11 +2506,13 @@ const file_corank_v1_operators_proto_rawDesc = "" +
 	"keyColumns\x12C\n" +
 	"\x11ranks_destination\x18\r \x01(\v2\x16.corank.v1.DestinationR\x10ranksDestination\x126\n" +
 	"\vrun_offsets\x18\x0e \x01(\v2\x10.corank.v1.ArrayH\x03R\n" +
-	"runOffsets\x88\x01\x01B\t\n" +
+	"runOffsets\x88\x01\x01\x12\x1b\n" +
+	"\x06offset\x18\x0f \x01(\x03H\x04R\x06offset\x88\x01\x01B\t\n" +
 	"\a_valuesB\x12\n" +
 	"\x10_segment_offsetsB\b\n" +
 	"\x06_limitB\x0e\n" +
-	"\f_run_offsets\"\x91\x03\n" +
+	"\f_run_offsetsB\t\n" +
+	"\a_offset\"\x91\x03\n" +
 	"\fSortResponse\x12)\n" +
 	"\x04keys\x18\x01 \x01(\v2\x10.corank.v1.ArrayH\x00R\x04keys\x88\x01\x01\x12-\n" +
 	"\x06values\x18\x02 \x01(\v2\x10.corank.v1.ArrayH\x01R\x06values\x88\x01\x01\x12/\n" +

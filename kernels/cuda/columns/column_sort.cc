@@ -191,7 +191,8 @@ cudaError_t Run(const ColumnSortArgs& args, Workspace& workspace, OperatorReport
   }
   if (!limits) {
     CORANK_RETURN_IF_CUDA_ERROR(report_results(nullptr));
-    return GatherOutputs(args, d_rows, index_bytes, nullptr, workspace, stream);
+    const void* const d_first = static_cast<const char*>(d_rows) + std::min(args.offset, args.count) * index_bytes;
+    return GatherOutputs(args, d_first, index_bytes, nullptr, workspace, stream);
   }
   auto* const d_count = workspace.Carve<int64_t>(1);
   void* const d_packed_scratch =

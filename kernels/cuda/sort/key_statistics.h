@@ -88,7 +88,8 @@ struct StatisticsScratch {
 struct StatisticsLetter {
   uint32_t arrived;             // 0 before, 1 after
   uint32_t missing;             // of the dictionary
-  unsigned long long selected;  // keys, by SelectKeys
+  unsigned long long selected;  // keys, by SelectKeys and SelectBand
+  unsigned long long below;     // keys before them in sorted order, by SelectBand
   KeySample sample;
   KeyStatistics statistics;
 };

@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kThresholdThreads)
       const int64_t part = int64_t{round} * SelectionTuning::kGroups + i * kThresholdThreads + thread;
       uint32_t jitter;
       sampled[i].Load(keys + vectors_begin +
-                      kPer * SampledVector(part, int64_t{rounds} * SelectionTuning::kGroups, vectors, &jitter));
+                      kPer * SampledPlace(part, int64_t{rounds} * SelectionTuning::kGroups, vectors, &jitter));
     }
 #pragma unroll
     for (int i = 0; i < kThresholdItems; ++i) {
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(kSelectThreads, SelectionTuning::kBlocks)
   constexpr int kPer = KeyVector<Bits>::kPer;
   constexpr int kTile = TileKeys<Bits>();
   __shared__ bool is_last;
-  __shared__ NotedHits noted;
+  __shared__ NotedHits<> noted;
   const auto* const keys = static_cast<const Bits*>(pass.keys);
   const int thread = static_cast<int>(threadIdx.x);
   volatile uint32_t* const failed = &pass.state->failed;

@@ -18,6 +18,7 @@
 #include "kernels/cuda/common/multiprocessor.h"
 #include "kernels/cuda/sort/select.h"
 #include "kernels/cuda/sort/select_tile.cuh"
+#include "kernels/cuda/sort/selected_record.cuh"
 #include "kernels/cuda/sort/statistics_device.cuh"
 
 namespace corank::cuda {
@@ -31,24 +32,11 @@ struct Selection {
   const Bits* keys;
   int64_t count;
   SelectionPlan plan;
-  void* records;
-  int index_bytes;
+  SelectedRecords records;
   SelectionScratch* scratch;
   StatisticsLetter* letter;
 
   __device__ __forceinline__ Bits* least() const { return reinterpret_cast<Bits*>(scratch->least); }
-
-  __device__ __forceinline__ void Put(int64_t place, int64_t index, Bits raw, Bits rank) const {
-    if (plan.form == SelectedForm::kKeys) {
-      static_cast<Bits*>(records)[place] = raw;
-    } else if (plan.form == SelectedForm::kWords) {
-      static_cast<uint64_t*>(records)[place] = static_cast<uint64_t>(rank) << 32 | static_cast<uint32_t>(index);
-    } else if (index_bytes == 4) {
-      static_cast<uint32_t*>(records)[place] = static_cast<uint32_t>(index);
-    } else {
-      static_cast<int64_t*>(records)[place] = index;
-    }
-  }
 };
 
 /// Where SelectTile puts the keys.
@@ -63,7 +51,7 @@ struct SelectionSink {
   __device__ __forceinline__ int64_t Capacity() const { return selection.plan.capacity; }
   __device__ __forceinline__ void Put(int64_t place, int64_t index) const {
     const Bits raw = selection.keys[index];  // again: to carry it along takes registers or memory
-    selection.Put(place, index, raw, order.RankOfRaw(raw));
+    selection.records.Put(place, index, raw, order.RankOfRaw(raw));
   }
 };
 
@@ -80,7 +68,7 @@ __global__ void __launch_bounds__(kSampleThreads)
   uint32_t jitter;
   KeyVector<Bits> vector;
   vector.Load(selection.keys + head +
-              kPer * SampledVector(part, int64_t{Tuning::kGroups} * Tuning::kGroupVectors, vectors, &jitter));
+              kPer * SampledPlace(part, int64_t{Tuning::kGroups} * Tuning::kGroupVectors, vectors, &jitter));
   Bits least = order.RankOfRaw(vector.keys[0]);
 #pragma unroll
   for (int i = 1; i < kPer; ++i) {
@@ -99,9 +87,9 @@ __global__ void __launch_bounds__(kSampleThreads)
   const int64_t threads = int64_t{gridDim.x} * kSampleThreads;
   for (int64_t i = thread; i < selection.plan.likely; i += threads) {
     if (selection.plan.form == SelectedForm::kWords) {
-      static_cast<uint64_t*>(selection.records)[i] = ~uint64_t{0};
+      static_cast<uint64_t*>(selection.records.records)[i] = ~uint64_t{0};
     } else {
-      static_cast<Bits*>(selection.records)[i] = order.Decode(static_cast<Bits>(~Bits{0}));
+      static_cast<Bits*>(selection.records.records)[i] = order.Decode(static_cast<Bits>(~Bits{0}));
     }
   }
 }
@@ -128,7 +116,7 @@ __global__ void __launch_bounds__(Tuning::kThreads, Tuning::kBlocks)
   const int thread = static_cast<int>(threadIdx.x);
   const int64_t head = KeyVector<Bits>::CountBefore(selection.keys, selection.count);
   const int64_t vectors_end = selection.count - (selection.count - head) % kPer;
-  __shared__ NotedHits noted;
+  __shared__ NotedHits<> noted;
   const NotingSink<SelectionSink<Bits, kFloat>> sink{{order, selection}, noted};
   sink.Begin();
   __syncthreads();
@@ -184,8 +172,7 @@ cudaError_t SelectKeys(const SortArgs& args, const SelectionPlan& plan, void* d_
       const Selection<Bits> selection{static_cast<const Bits*>(args.keys_in),
                                       args.count,
                                       plan,
-                                      d_records,
-                                      IndexBytes(args.count - 1),
+                                      {d_records, plan.form, IndexBytes(args.count - 1)},
                                       d_scratch,
                                       h_letter};
       SelectSampleKernel<<<32 * Tuning::kGroups / kSampleThreads, kSampleThreads, 0, stream>>>(order, selection);

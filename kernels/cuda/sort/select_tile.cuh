@@ -62,11 +62,11 @@ __device__ Bits RankOfNumber(const Bits (&ranks)[kThresholdItems], uint32_t numb
   return found;
 }
 
-inline constexpr uint32_t kNotedHits = 1024;
-
 /// Indices of a block's hits, and the first place that was taken and not used.
+template <uint32_t kHits = 1024>
 struct NotedHits {
-  int64_t indices[kNotedHits];
+  static constexpr uint32_t kMost = kHits;
+  int64_t indices[kMost];
   uint32_t taken;
   uint32_t end;
   int64_t first;  // the place of the first one in the sink
@@ -75,16 +75,16 @@ struct NotedHits {
 /// Notes the hits of a block in shared memory and puts them into the sink all at once: an atomic addition in global
 /// memory would delay each tile that has hits. Negative places are those of noted hits. Once the memory is full,
 /// further hits go to the sink at once.
-template <typename Sink>
+template <typename Sink, typename Noted = NotedHits<>>
 struct NotingSink {
   const Sink sink;
-  NotedHits& noted;
+  Noted& noted;
 
   /// All threads call it, before a barrier.
   __device__ __forceinline__ void Begin() const {
     if (threadIdx.x != 0) return;
     noted.taken = 0;
-    noted.end = kNotedHits;
+    noted.end = Noted::kMost;
   }
   /// All threads call it.
   __device__ __forceinline__ void End() const {
@@ -100,14 +100,14 @@ struct NotingSink {
 
   __device__ __forceinline__ int64_t Take(uint32_t places) const {
     const uint32_t place = atomicAdd(&noted.taken, places);
-    if (place + places <= kNotedHits) return int64_t{place} - kNotedHits;
+    if (place + places <= Noted::kMost) return int64_t{place} - Noted::kMost;
     atomicMin(&noted.end, place);
     return sink.Take(places);
   }
   __device__ __forceinline__ int64_t Capacity() const { return sink.Capacity(); }
   __device__ __forceinline__ void Put(int64_t place, int64_t index) const {
     if (place < 0) {
-      noted.indices[place + kNotedHits] = index;
+      noted.indices[place + Noted::kMost] = index;
     } else {
       sink.Put(place, index);
     }

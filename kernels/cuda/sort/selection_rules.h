@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/common/operators.h"
+#include "kernels/common/rank_band.h"
 
 namespace corank::cuda {
 
@@ -26,6 +27,18 @@ enum class SelectedForm : uint8_t {
   kIndices,  // the index alone
 };
 
+inline int RecordBytes(const SortArgs& args, SelectedForm form) {
+  if (form == SelectedForm::kIndices) return IndexBytes(args.count - 1);
+  return form == SelectedForm::kWords ? static_cast<int>(sizeof(uint64_t)) : KeyBytes(args.key_type);
+}
+
+/// The shortest records that tell the results.
+inline SelectedForm FormOfSelected(const SortArgs& args) {
+  const bool tells_ties = args.value_bytes > 0 || args.indices_out != nullptr || IsFloat(args.key_type);
+  const bool fits_word = KeyBytes(args.key_type) <= 4 && IndexBytes(args.count - 1) == 4;
+  return !tells_ties ? SelectedForm::kKeys : fits_word ? SelectedForm::kWords : SelectedForm::kIndices;
+}
+
 struct SelectionPlan {
   int64_t capacity = 0;        // most keys to select; 0: no selection
   int64_t likely = 0;          // no more are selected with near certainty, if keys near one another are unrelated
@@ -33,25 +46,12 @@ struct SelectionPlan {
   bool whole_vectors = false;  // a group samples all keys of its vectors, or one of each
   SelectedForm form = SelectedForm::kKeys;
 
-  int RecordBytes(const SortArgs& args) const {
-    if (form == SelectedForm::kIndices) return IndexBytes(args.count - 1);
-    return form == SelectedForm::kWords ? static_cast<int>(sizeof(uint64_t)) : KeyBytes(args.key_type);
-  }
   /// Whether the records are sorted before the host knows their number.
   CORANK_HOST_DEVICE bool SortsBlindly() const {
     constexpr int64_t kMost = int64_t{1} << 18;  // further records take longer than the host
     return form != SelectedForm::kIndices && likely <= kMost;
   }
 };
-
-/// The number of the vector that part `part` of `parts` gives as a sample, at a place that looks random. *jitter: bits
-/// that look random, too.
-CORANK_HOST_DEVICE int64_t SampledVector(int64_t part, int64_t parts, int64_t vectors, uint32_t* jitter) {
-  const int64_t begin = part * vectors / parts, end = (part + 1) * vectors / parts;
-  const uint64_t random = static_cast<uint64_t>(part + 1) * 0x9E3779B97F4A7C15u;
-  *jitter = static_cast<uint32_t>(random >> 8);
-  return begin + static_cast<int64_t>((random >> 32) * static_cast<uint64_t>(end - begin) >> 32);
-}
 
 /// A number of samples, of which `expected` are expected, that chance exceeds in one of a million cases.
 CORANK_HOST_DEVICE double AtMost(double expected) { return expected + 5 * std::sqrt(expected) + 8; }
@@ -83,9 +83,31 @@ inline SelectionPlan PlanSelection(const SortArgs& args) {
   const double most_part = -std::expm1(std::log1p(-most_groups / kGroups) / group);
   plan.likely = std::min(plan.capacity, static_cast<int64_t>(most_part * static_cast<double>(args.count)) + 1);
 
-  const bool tells_ties = args.value_bytes > 0 || args.indices_out != nullptr || IsFloat(args.key_type);
-  const bool fits_word = key_bytes <= 4 && IndexBytes(args.count - 1) == 4;
-  plan.form = !tells_ties ? SelectedForm::kKeys : fits_word ? SelectedForm::kWords : SelectedForm::kIndices;
+  plan.form = FormOfSelected(args);
+  return plan;
+}
+
+/// The selection of keys in the middle.
+struct MiddlePlan {
+  RankBand band;
+  int64_t capacity = 0;  // most keys to select; 0: no selection
+  SelectedForm form = SelectedForm::kKeys;
+};
+
+/// The plan for random keys and an offset that is not 0.
+inline MiddlePlan PlanMiddle(const SortArgs& args) {
+  constexpr double kMostPart = 1.0 / 16;  // of the keys
+  MiddlePlan plan;
+  if (KeyBytes(args.key_type) == 1 || args.ResultCount() == 0) return plan;
+  // The first keys take less time while their sort does not wait for the host.
+  const SelectionPlan first = PlanSelection(args.FromTheFirst());
+  if (first.capacity > 0 && first.SortsBlindly()) return plan;
+  plan.band = BandAround(args.count, args.offset, ResultsEnd(args.count, args.offset, args.limit));
+  if (plan.band.samples == 0) return plan;
+  const double most = 1.125 * plan.band.MostElements(args.count);  // keys near one another may be alike
+  if (most > kMostPart * static_cast<double>(args.count)) return MiddlePlan();
+  plan.capacity = static_cast<int64_t>(most);
+  plan.form = FormOfSelected(args);
   return plan;
 }
 

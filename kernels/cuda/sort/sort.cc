@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/common/gather.h"
 #include "kernels/cuda/common/launch.h"
 #include "kernels/cuda/common/workspace.h"
 #include "kernels/cuda/sort/first_keys.h"
+#include "kernels/cuda/sort/middle_keys.h"
 #include "kernels/cuda/sort/segment_first.h"
 #include "kernels/cuda/sort/segment_limit.h"
 #include "kernels/cuda/sort/sort_plan.h"
@@ -105,10 +107,89 @@ bool CountsDigitsEarly(const SortArgs& args) {
          !MergesRandomKeys(args);
 }
 
+/// A sort that leaves results out: that of the middle keys or, if these cannot be selected, one whose outputs begin
+/// with the results before the offset.
+struct CutSort {
+  MiddleKeys middle;
+  SortArgs whole;
+  void* d_workspace = nullptr;  // of `whole`
+  int64_t workspace_bytes = 0;
+  int64_t bytes = 0;  // of all
+};
+
+bool CutsResults(const SortArgs& args) { return args.offset > 0 && args.ResultCount() > 0; }
+
+cudaError_t CarveCutSort(const SortArgs& args, int64_t look_count, Workspace workspace, CutSort* cut) {
+  if (LooksAtData(args, look_count)) {
+    const Workspace with_spare = workspace.With(SpareMemories(args.spare));
+    CORANK_RETURN_IF_CUDA_ERROR(CarveMiddleKeys(args, with_spare, &cut->middle, &cut->bytes));
+  }
+  SortArgs& whole = cut->whole = args.FromTheFirst();
+  const int64_t rows = whole.ResultCount();
+  // As in SortWorkspaceBytes, keys that are not wanted may only be unknown yet.
+  void* const d_keys = workspace.CarveBytes(rows * KeyBytes(args.key_type));
+  if (args.keys_out != nullptr) whole.keys_out = d_keys;
+  const bool moves_values = args.value_bytes == 4 || args.value_bytes == 8;
+  if (moves_values) {
+    whole.values_out = workspace.CarveBytes(rows * args.value_bytes);
+  } else if (args.value_bytes > 0 || args.indices_out != nullptr) {
+    whole.value_bytes = 0;
+    whole.values_in = nullptr;
+    whole.values_out = nullptr;
+    whole.indices_out = workspace.CarveBytes(rows * IndexBytes(args.count - 1));
+  }
+  cut->workspace_bytes = SortWorkspaceBytes(whole, look_count);
+  cut->d_workspace = workspace.CarveBytes(cut->workspace_bytes);
+  cut->bytes = std::max(cut->bytes, workspace.bytes());
+  return cudaSuccess;
+}
+
+/// Writes the results from among those of cut.whole.
+cudaError_t CutResults(const SortArgs& args, const SortArgs& whole, cudaStream_t stream) {
+  const int64_t results = args.ResultCount();
+  const int index_bytes = IndexBytes(args.count - 1);
+  const auto copy = [&](void* d_out, const void* d_whole, int64_t bytes) {
+    if (d_out == nullptr) return cudaSuccess;
+    return cudaMemcpyAsync(d_out, static_cast<const char*>(d_whole) + args.offset * bytes,
+                           static_cast<size_t>(results * bytes), cudaMemcpyDeviceToDevice, stream);
+  };
+  CORANK_RETURN_IF_CUDA_ERROR(copy(args.keys_out, whole.keys_out, KeyBytes(args.key_type)));
+  CORANK_RETURN_IF_CUDA_ERROR(copy(args.indices_out, whole.indices_out, index_bytes));
+  if (whole.value_bytes > 0) return copy(args.values_out, whole.values_out, args.value_bytes);
+  if (args.value_bytes == 0) return cudaSuccess;
+  const char* const d_indices = static_cast<const char*>(whole.indices_out) + args.offset * index_bytes;
+  return GatherRows(args.values_in, args.value_bytes, d_indices, index_bytes, args.values_out, results, stream);
+}
+
+cudaError_t RunCutSort(const SortArgs& args, void* d_workspace, int64_t workspace_bytes, OperatorReport* h_report,
+                       cudaStream_t stream, void* h_letter, int64_t look_count) {
+  CutSort cut;
+  CORANK_RETURN_IF_CUDA_ERROR(CarveCutSort(args, look_count, Workspace(d_workspace), &cut));
+  if (workspace_bytes < cut.bytes) return cudaErrorInvalidValue;
+  if (h_letter != nullptr && cut.middle.plan.capacity > 0) {
+    SortAlgorithm taken;
+    CORANK_RETURN_IF_CUDA_ERROR(
+        WriteMiddleKeys(args, cut.middle, static_cast<StatisticsLetter*>(h_letter), stream, &taken));
+    if (taken != SortAlgorithm::kAuto) {
+      h_report->sort_algorithm = taken;
+      return cudaSuccess;
+    }
+  }
+  CORANK_RETURN_IF_CUDA_ERROR(
+      Sort(cut.whole, cut.d_workspace, cut.workspace_bytes, h_report, stream, h_letter, look_count));
+  return CutResults(args, cut.whole, stream);
+}
+
 }  // namespace
 
 int64_t SortWorkspaceBytes(const SortArgs& asked, int64_t look_count) {
   const SortArgs args = asked.WithoutLoneSegment();
+  if (CutsResults(args)) {
+    CutSort cut;
+    // Sort will meet and return an error of the device.
+    static_cast<void>(CarveCutSort(args, look_count, Workspace(), &cut));
+    return cut.bytes;
+  }
   Arrays arrays;
   int64_t bytes = 0;
   // Sort will meet and return an error of the device.
@@ -122,6 +203,12 @@ cudaError_t Sort(const SortArgs& asked, void* d_workspace, int64_t workspace_byt
   const bool is_empty = args.ResultCount() == 0 && args.algorithm == SortAlgorithm::kAuto;
   h_report->sort_algorithm = is_empty ? SortAlgorithm::kCopy : TakenAlgorithm(args);
   h_report->results = args.LimitsSegments() ? -1 : args.ResultCount();
+  if (CutsResults(args)) {
+    CORANK_RETURN_IF_CUDA_ERROR(RunCutSort(args, d_workspace, workspace_bytes, h_report, stream, h_letter, look_count));
+    h_report->results = args.ResultCount();
+    if (d_results == nullptr) return cudaSuccess;
+    return WriteNumber(nullptr, args.ResultCount(), d_results, stream);
+  }
   Arrays arrays;
   int64_t bytes = 0;
   const bool looks = Looks(args, look_count);

@@ -19,8 +19,10 @@ namespace corank::cuda {
 /// intermediate results: one array of keys if keys_out is null, one of keys and payload if limit < count. Segments take
 /// one more bit for each key and 80 bytes for each window of 2048 or 4096 keys. Values of other widths than 4 and 8
 /// bytes are gathered: two arrays of indices (32-bit ones below 2^32 keys) replace them. With segments and a limit,
-/// keys and payload need a third copy, and one more bit for each key (segment_limit.h). ODD_EVEN_MERGESORT always
-/// carries the index beside values, and two arrays of keys and indices for floats.
+/// keys and payload need a third copy, and one more bit for each key (segment_limit.h). With an offset, the results and
+/// those left out before them are made in the workspace: their keys and their payload or, for values of other widths
+/// than 4 and 8 bytes, their indices. ODD_EVEN_MERGESORT always carries the index beside values, and two arrays of keys
+/// and indices for floats.
 int64_t SortWorkspaceBytes(const SortArgs& args, int64_t look_count);
 inline int64_t SortWorkspaceBytes(const SortArgs& args) { return SortWorkspaceBytes(args, kAutoLookCount); }
 
@@ -31,8 +33,8 @@ inline constexpr int64_t kSortLetterBytes = 1024;
 /// look_count keys or more, an h_letter that is not null, and at most one segment or a small limit of long ones
 /// (SelectsInSegments in selection_rules.h). It then waits for earlier work of `stream`, and for one to five kernels of
 /// its own, so that keys which are sorted, reversed, in few runs, or have few distinct values or varying bits take a
-/// fraction of a sort, and so do the first 1/64 of the keys (first_keys.h) and those of segments (segment_first.h), for
-/// which it mostly waits once.
+/// fraction of a sort, and so do the first 1/64 of the keys (first_keys.h), a few in the middle (middle_keys.h) and
+/// those of segments (segment_first.h), for which it mostly waits once.
 ///
 /// d_workspace is 256-byte aligned, has workspace_bytes >= SortWorkspaceBytes(args, look_count) bytes, and stays
 /// reserved until the work is done. h_letter: null, or kSortLetterBytes of pinned host memory, 8-byte aligned, reserved

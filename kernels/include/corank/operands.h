@@ -22,6 +22,8 @@ struct SortOptions {
   SortAlgorithm algorithm = SortAlgorithm::kAuto;
   /// Writes only the first `limit` results; -1: all. With segments: of each segment, one segment behind the other.
   int64_t limit = -1;
+  /// Leaves out the first `offset` results before the limit counts. Must be 0 with segments.
+  int64_t offset = 0;
   /// Sorts each segment on its own: keys [segment_offsets[i], segment_offsets[i + 1]). Ascending offsets, from 0 to the
   /// number of keys, in the same memory as the keys. Empty: one segment. Nobody checks the offsets.
   Span<const int64_t> segment_offsets;
@@ -31,7 +33,8 @@ struct SortOptions {
 /// that there can be: outputs have this size, and keep their elements behind the results.
 inline int64_t SortResults(int64_t key_count, const SortOptions& options) {
   const int64_t offsets = options.segment_offsets.size();
-  return MostLimited(key_count, options.limit, offsets > 0 ? offsets - 1 : 0);
+  return offsets > 1 ? MostLimited(key_count, options.limit, offsets - 1)
+                     : CountResults(key_count, options.offset, options.limit);
 }
 
 struct MergeOptions {
@@ -143,6 +146,7 @@ SortArgs SortArgsFor(int64_t count, const SortOptions& options) {
   args.algorithm = options.algorithm;
   args.count = count;
   args.limit = options.limit;
+  args.offset = options.offset;
   if (!options.segment_offsets.empty()) {
     args.segment_offsets = options.segment_offsets.data();
     args.segment_count = options.segment_offsets.size() - 1;
@@ -150,7 +154,10 @@ SortArgs SortArgsFor(int64_t count, const SortOptions& options) {
   return args;
 }
 
-inline bool IsValid(const SortArgs& args) { return IsRequestable(args.algorithm) && args.limit >= -1; }
+inline bool IsValid(const SortArgs& args) {
+  return IsRequestable(args.algorithm) && args.limit >= -1 && args.offset >= 0 &&
+         (args.offset == 0 || args.segment_count == 0);
+}
 
 /// The functions below return whether such operands fit together, and if so, set *args.
 

@@ -112,6 +112,7 @@ absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequ
   if (values) CORANK_RETURN_IF_ERROR(CheckValueCount(*values, spec));
   spec.values = values;
   CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
+  CORANK_ASSIGN_OR_RETURN(spec.offset, CheckSortOffset(request, outputs));
   spec.want_ranks = outputs.ranks;
   if (outputs.ranks && request.has_limit()) {
     return InvalidField("limit", "cannot be combined with an output of ranks, which are of all rows");

@@ -45,6 +45,16 @@ absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request) {
   return request.limit();
 }
 
+absl::StatusOr<int64_t> CheckSortOffset(const v1::SortRequest& request, const SortOutputs& outputs) {
+  if (!request.has_offset()) return 0;
+  if (request.offset() < 0) return InvalidField("offset", absl::StrCat("must be 0 or more, not ", request.offset()));
+  if (request.has_segment_offsets()) {
+    return InvalidField("offset", "cannot be combined with segment_offsets; sort without it and skip results instead");
+  }
+  if (outputs.ranks) return InvalidField("offset", "cannot be combined with an output of ranks, which are of all rows");
+  return request.offset();
+}
+
 absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& request, const Limits& limits,
                                                     Places& places) {
   if (request.key_columns_size() > 0) return ValidateColumnSort(request, limits, places);
@@ -65,6 +75,7 @@ absl::StatusOr<std::unique_ptr<Operation>> Validate(const v1::SortRequest& reque
   CORANK_ASSIGN_OR_RETURN(spec.segment_offsets, CheckSegments(request.has_segment_offsets(), request.segment_offsets(),
                                                               KnownCount(spec.keys), "keys", places));
   CORANK_ASSIGN_OR_RETURN(spec.limit, CheckSortLimit(request));
+  CORANK_ASSIGN_OR_RETURN(spec.offset, CheckSortOffset(request, outputs));
   std::shared_ptr<ResultTarget> no_ranks;
   const int64_t key_bytes = spec.want_keys ? spec.keys.element_bytes : 0;
   const int64_t index_bytes = spec.want_indices ? IndexBytes(spec.keys.count - 1) : 0;

@@ -27,6 +27,7 @@ absl::StatusOr<std::optional<Operand>> CheckSortValues(const v1::SortRequest& re
                                                        Places& places);
 /// The limit, or -1.
 absl::StatusOr<int64_t> CheckSortLimit(const v1::SortRequest& request);
+absl::StatusOr<int64_t> CheckSortOffset(const v1::SortRequest& request, const SortOutputs& outputs);
 
 /// A request with key columns.
 absl::StatusOr<std::unique_ptr<Operation>> ValidateColumnSort(const v1::SortRequest& request, const Limits& limits,

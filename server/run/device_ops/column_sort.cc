@@ -21,6 +21,7 @@ ColumnSortOperation::ColumnSortOperation(Spec spec) : spec_(std::move(spec)), co
   args_.algorithm = spec_.algorithm;
   args_.count = spec_.rows();
   args_.limit = spec_.limit;
+  args_.offset = spec_.offset;
   if (!spec_.run_offsets.empty()) {
     args_.run_offsets = spec_.run_offsets.data();
     args_.run_count = static_cast<int32_t>(spec_.run_offsets.size()) - 1;
@@ -106,9 +107,10 @@ absl::Status ColumnSortOperation::CheckShards(int) const {
 absl::Status ColumnSortOperation::CopyIn(EngineStream& stream) {
   string_bytes_.clear();
   CORANK_RETURN_IF_ERROR(PhasedOperation::CopyIn(stream));
-  // With a limit, strings may be shorter than their buffer, which is copied whole. Nobody may read the lane's earlier
-  // data in the rest of it.
-  for (size_t i = 1; i < results().size() && args_.limit >= 0; ++i) {
+  // With a limit or an offset, strings may be shorter than their buffer, which is copied whole. Nobody may read the
+  // lane's earlier data in the rest of it.
+  const bool has_fewer = args_.limit >= 0 || args_.offset > 0;
+  for (size_t i = 1; i < results().size() && has_fewer; ++i) {
     const PendingResult& data = results()[i - 1];
     if (results()[i].role != ResultRole::kColumnOffsets) continue;
     CORANK_RETURN_IF_ERROR(stream.Zero(data.buffer.device, data.size_bytes()));

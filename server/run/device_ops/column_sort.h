@@ -29,6 +29,7 @@ class ColumnSortOperation final : public PhasedOperation {
     bool want_indices = false;
     bool want_ranks = false;
     int64_t limit = -1;  // of all, or of each segment; -1: all
+    int64_t offset = 0;  // results that are left out before the limit counts; 0 with segments
     /// Where each sorted run of rows begins, and where the last one ends. Empty: rows are in no order. Until the
     /// offsets have arrived, others take as much memory.
     std::vector<int64_t> run_offsets = {};
@@ -36,7 +37,7 @@ class ColumnSortOperation final : public PhasedOperation {
 
     int64_t rows() const { return columns.front().rows(); }
     bool has_rows() const { return columns.front().has_rows(); }
-    int64_t result_count() const { return LimitedCount(rows(), limit, segment_offsets); }
+    int64_t result_count() const { return LimitedCount(rows(), offset, limit, segment_offsets); }
   };
   explicit ColumnSortOperation(Spec spec);
 

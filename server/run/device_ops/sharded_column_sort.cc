@@ -10,7 +10,7 @@
 namespace corank {
 
 bool ShardedColumnSortOperation::Takes(const ColumnSortOperation::Spec& sort) {
-  if (sort.segment_offsets || !sort.run_offsets.empty() || sort.want_ranks) return false;
+  if (sort.segment_offsets || !sort.run_offsets.empty() || sort.want_ranks || sort.offset > 0) return false;
   bool any_is_sharded = IsSharded(sort.values_target) || IsSharded(sort.indices_target);
   for (const Operand* const input : ColumnSortOperation::ArraysOf(sort)) any_is_sharded |= IsSharded(*input);
   for (const ColumnSortOperation::Column& column : sort.columns) {

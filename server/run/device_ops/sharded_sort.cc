@@ -45,8 +45,9 @@ ShardedSort::Options ShardedSortOperation::SortOptions() const {
   options.algorithm = spec_.algorithm;
   options.value_bytes = shape_.value_bytes;
   options.limit = spec_.limit;
+  options.offset = spec_.offset;
   options.are_linked = are_linked_;
-  if (spec_.limit < 0) {
+  if (spec_.limit < 0 && spec_.offset == 0) {
     options.lends_keys = IsSharded(spec_.keys);
     options.lends_values = spec_.values ? IsSharded(*spec_.values) : IsSharded(spec_.indices_target);
   }

@@ -22,6 +22,7 @@ SortOperation::SortOperation(Spec spec) : spec_(std::move(spec)) {
   args_.algorithm = spec_.algorithm;
   args_.count = keys.count;
   args_.limit = spec_.limit;
+  args_.offset = spec_.offset;
   args_.value_bytes = spec_.values ? spec_.values->element_bytes : 0;
   if (spec_.segment_offsets) args_.segment_count = spec_.segment_offsets->count - 1;
   AddInput(keys, &args_.keys_in);
@@ -46,7 +47,8 @@ Pace SortOperation::pace() const {
   constexpr int64_t kBriefKeys = kSortEachKeys;
   const bool is_brief = spec_.keys.is_pinned && spec_.keys.count > 0 && spec_.keys.count <= kBriefKeys &&
                         spec_.want_keys && !spec_.want_indices && !spec_.values && !spec_.segment_offsets &&
-                        spec_.limit < 0 && spec_.keys_target == nullptr && spec_.algorithm == SortAlgorithm::kAuto;
+                        spec_.limit < 0 && spec_.offset == 0 && spec_.keys_target == nullptr &&
+                        spec_.algorithm == SortAlgorithm::kAuto;
   return is_brief ? Pace::kBrief : Pace::kPhases;
 }
 
@@ -64,10 +66,10 @@ std::unique_ptr<Operation> SortOperation::Sharded(const DeviceGroup& by) const {
 
 std::optional<FuseKey> SortOperation::fuse_key() const {
   const auto is_in_message = [](const Operand& operand) { return !operand.on_device && !operand.is_shared; };
-  const bool may_fuse = !spec_.segment_offsets && spec_.limit < 0 && spec_.keys.count <= kMostFusedKeys &&
-                        is_in_message(spec_.keys) && (!spec_.values || is_in_message(*spec_.values)) &&
-                        spec_.keys_target == nullptr && spec_.values_target == nullptr &&
-                        spec_.indices_target == nullptr;
+  const bool may_fuse = !spec_.segment_offsets && spec_.limit < 0 && spec_.offset == 0 &&
+                        spec_.keys.count <= kMostFusedKeys && is_in_message(spec_.keys) &&
+                        (!spec_.values || is_in_message(*spec_.values)) && spec_.keys_target == nullptr &&
+                        spec_.values_target == nullptr && spec_.indices_target == nullptr;
   if (!may_fuse) return std::nullopt;
   return FuseKey{spec_.keys.type, spec_.order,        spec_.algorithm,
                  spec_.want_keys, spec_.want_indices, spec_.values ? spec_.values->element_bytes : 0};

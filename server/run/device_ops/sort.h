@@ -23,12 +23,14 @@ class SortOperation final : public PhasedOperation {
     bool want_keys = true;
     bool want_indices = false;
     int64_t limit = -1;  // of all, or of each segment; -1: all
+    int64_t offset = 0;  // results that are left out before the limit counts; 0 with segments
     /// Of a part of a larger array: the index of its first key, and the width of indices. 0: its number of keys tells.
     int64_t first_index = 0;
     int32_t index_bytes = 0;
     std::shared_ptr<ResultTarget> keys_target = nullptr, values_target = nullptr, indices_target = nullptr;
 
-    int64_t result_count() const { return LimitedCount(keys.count, limit, segment_offsets); }
+    int64_t result_count() const { return LimitedCount(keys.count, offset, limit, segment_offsets); }
+    int64_t kept_of_parts() const { return KeptOfParts(offset, limit); }
   };
   explicit SortOperation(Spec spec);
   const Spec& spec() const { return spec_; }

@@ -294,8 +294,8 @@ pub struct KeyColumn {
     /// The rows, one after the other. Required.
     #[prost(message, optional, tag = "1")]
     pub data: ::core::option::Option<Array>,
-    /// Set for byte strings of variable length only. INT64, one more than there are rows: string i is data\[offsets\[i\],
-    /// offsets\[i+1\]). The first offset is 0, the last one is the number of bytes, and offsets never decrease.
+    /// Set for byte strings of variable length only. INT64, one more than there are rows, from 0 to the number of bytes,
+    /// never decreasing: string i is data\[offsets\[i\], offsets\[i+1\]).
     #[prost(message, optional, tag = "2")]
     pub offsets: ::core::option::Option<Array>,
     /// The direction in this column. Default: ascending. In descending order, longer strings come before their prefix.
@@ -389,11 +389,14 @@ pub struct SortRequest {
     #[prost(message, optional, tag = "13")]
     pub ranks_destination: ::core::option::Option<Destination>,
     /// Merges tables: rows are 1 to 1024 sorted runs, one after the other, and run r is rows \[offsets\[r\], offsets\[r+1\]).
-    /// INT64, one more than there are runs. The first offset is 0, the last one is the number of rows, and offsets never
-    /// decrease. The result is that of a sort without runs. Needs `key_columns`, whose order the runs have, AUTO, and no
-    /// segments. A run that is out of order is INVALID_ARGUMENT. Merge takes sorted `keys`.
+    /// INT64, one more than there are runs, from 0 to the number of rows, never decreasing. Returns what a sort without
+    /// runs does. Needs `key_columns`, whose order the runs have, AUTO, and no segments. A run that is out of order is
+    /// INVALID_ARGUMENT. Merge takes sorted `keys`.
     #[prost(message, optional, tag = "14")]
     pub run_offsets: ::core::option::Option<Array>,
+    /// Leaves out the first `offset` elements, 0 or more, before `limit` counts. Not with segments or an output of ranks.
+    #[prost(int64, optional, tag = "15")]
+    pub offset: ::core::option::Option<i64>,
 }
 /// The results of Sort.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -503,8 +506,7 @@ pub struct MoveIntervalsRequest {
     /// offset is 0 to the number of elements. Required.
     #[prost(message, optional, tag = "2")]
     pub source_offsets: ::core::option::Option<Array>,
-    /// INT64, one for each interval, in elements. Each interval must lie inside the destination. So must an empty one: its
-    /// offset is 0 to the number of elements. Required.
+    /// As `source_offsets`, but in the destination. Required.
     #[prost(message, optional, tag = "3")]
     pub destination_offsets: ::core::option::Option<Array>,
     /// INT64, one for each interval, in elements, 0 or more. Required. Empty intervals overlap nothing. The sum of the

@@ -18,14 +18,13 @@ export const protobufFileName = "corank/v1/operators.proto";
  * Rules for every operator:
  * - The engine (CUDA or CPU) and the algorithm change the speed of a call, never its result: results are equal bit for
  *   bit. Exceptions say so at their field (`assume_sorted`, `allow_overlap`).
- * - Empty arrays, empty segments and empty intervals are ordinary input.
+ * - Empty arrays, empty segments and empty intervals are ordinary input. Inputs are never changed.
  * - Counts, offsets and indices in requests are INT64 arrays; array.proto says how to write them in languages without
  *   64-bit integers. Index arrays in responses (argsort, Search, LoadBalance, Select, Rank, the firsts of Group) are
  *   UINT32 where every index fits into 32 bits and UINT64 otherwise; `type` says which.
  * - Keys are ELEMENT_TYPE_INT8 to ELEMENT_TYPE_FLOAT64. Floating-point keys: NaNs come after every number in ascending
  *   order and before every number in descending order, and are equal to each other; -0.0 equals +0.0. Every bit of a
  *   key comes back unchanged, including a NaN's payload.
- * - Inputs are never changed.
  * - An INVALID_ARGUMENT has a google.rpc.BadRequest in its details, with one violation. It names the field, such as
  *   "values.count", and where possible the element, such as "counts[7]".
  */
@@ -226,8 +225,8 @@ export interface KeyColumn {
     | Array
     | undefined;
   /**
-   * Set for byte strings of variable length only. INT64, one more than there are rows: string i is data[offsets[i],
-   * offsets[i+1]). The first offset is 0, the last one is the number of bytes, and offsets never decrease.
+   * Set for byte strings of variable length only. INT64, one more than there are rows, from 0 to the number of bytes,
+   * never decreasing: string i is data[offsets[i], offsets[i+1]).
    */
   offsets?:
     | Array
@@ -349,11 +348,15 @@ export interface SortRequest {
     | undefined;
   /**
    * Merges tables: rows are 1 to 1024 sorted runs, one after the other, and run r is rows [offsets[r], offsets[r+1]).
-   * INT64, one more than there are runs. The first offset is 0, the last one is the number of rows, and offsets never
-   * decrease. The result is that of a sort without runs. Needs `key_columns`, whose order the runs have, AUTO, and no
-   * segments. A run that is out of order is INVALID_ARGUMENT. Merge takes sorted `keys`.
+   * INT64, one more than there are runs, from 0 to the number of rows, never decreasing. Returns what a sort without
+   * runs does. Needs `key_columns`, whose order the runs have, AUTO, and no segments. A run that is out of order is
+   * INVALID_ARGUMENT. Merge takes sorted `keys`.
    */
-  runOffsets?: Array | undefined;
+  runOffsets?:
+    | Array
+    | undefined;
+  /** Leaves out the first `offset` elements, 0 or more, before `limit` counts. Not with segments or an output of ranks. */
+  offset?: number | undefined;
 }
 
 /** The results of Sort. */
@@ -472,10 +475,7 @@ export interface MoveIntervalsRequest {
   sourceOffsets:
     | Array
     | undefined;
-  /**
-   * INT64, one for each interval, in elements. Each interval must lie inside the destination. So must an empty one: its
-   * offset is 0 to the number of elements. Required.
-   */
+  /** As `source_offsets`, but in the destination. Required. */
   destinationOffsets:
     | Array
     | undefined;
@@ -1240,6 +1240,7 @@ function createBaseSortRequest(): SortRequest {
     keyColumns: [],
     ranksDestination: undefined,
     runOffsets: undefined,
+    offset: undefined,
   };
 }
 
@@ -1286,6 +1287,9 @@ export const SortRequest: MessageFns<SortRequest> = {
     }
     if (message.runOffsets !== undefined) {
       Array.encode(message.runOffsets, writer.uint32(114).fork()).join();
+    }
+    if (message.offset !== undefined) {
+      writer.uint32(120).int64(message.offset);
     }
     return writer;
   },
@@ -1415,6 +1419,14 @@ export const SortRequest: MessageFns<SortRequest> = {
             message.runOffsets = Array.decode(reader, reader.uint32());
             continue;
           }
+          case 15: {
+            if (tag !== 120) {
+              break;
+            }
+
+            message.offset = longToNumber(reader.int64());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1462,6 +1474,7 @@ export const SortRequest: MessageFns<SortRequest> = {
     message.runOffsets = (object.runOffsets !== undefined && object.runOffsets !== null)
       ? Array.fromPartial(object.runOffsets)
       : undefined;
+    message.offset = object.offset ?? undefined;
     return message;
   },
 };
