@@ -82,6 +82,8 @@ inline constexpr OptionSpec kSegmentsOption = {"segments", 0, "FILE",
                                                "sort each segment separately: the file holds int64 offsets,\n"
                                                "one more than there are segments; --limit is then of each"};
 inline constexpr OptionSpec kLimitOption = {"limit", 'n', "N", "keep only the first N results (default: all)"};
+inline constexpr OptionSpec kOffsetOption = {
+    "offset", 0, "N", "leave out the first N results, before --limit counts; without --segments"};
 
 }  // namespace corank::cli
 

@@ -33,6 +33,8 @@ absl::Status RunArgsortColumns(const Arguments& arguments) {
   if (!algorithm.ok()) return algorithm.status();
   absl::StatusOr<std::optional<int64_t>> limit = arguments.GetCount("limit");
   if (!limit.ok()) return limit.status();
+  absl::StatusOr<std::optional<int64_t>> offset = arguments.GetCount("offset");
+  if (!offset.ok()) return offset.status();
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Create(arguments, {"output"});
   if (!session.ok()) return session.status();
 
@@ -49,6 +51,7 @@ absl::Status RunArgsortColumns(const Arguments& arguments) {
   request.output = client::SortOutput::kIndices;
   request.algorithm = *algorithm;
   request.limit = *limit;
+  request.offset = offset->value_or(0);
   std::vector<int64_t> segments;
   absl::Status loaded = (*session)->LoadSegments(&segments, &request.segment_offsets);
   if (!loaded.ok()) return loaded;

@@ -21,7 +21,9 @@ absl::Status ReadSortOptions(Session* session, std::vector<int64_t>* segments, c
   if (!algorithm.ok()) return algorithm.status();
   absl::StatusOr<std::optional<int64_t>> limit = arguments.GetCount("limit");
   if (!limit.ok()) return limit.status();
-  *options = {*order, *algorithm, std::nullopt, *limit};
+  absl::StatusOr<std::optional<int64_t>> offset = arguments.GetCount("offset");
+  if (!offset.ok()) return offset.status();
+  *options = {*order, *algorithm, std::nullopt, *limit, offset->value_or(0)};
   return session->LoadSegments(segments, &options->segment_offsets);
 }
 
@@ -65,7 +67,7 @@ absl::Status RunSort(const Arguments& arguments) {
   const bool keeps_lines =
       keys->format == Format::kText && !request.values.has_value() && (*session)->IsTextOutput("output");
   if (keeps_lines) request.output = client::SortOutput::kIndices;
-  int64_t count = keys->view().count();
+  int64_t count = std::max<int64_t>(0, keys->view().count() - request.offset);
   if (request.limit.has_value()) {
     count =
         std::min(count, segments.empty() ? *request.limit : client::LimitedSegments(segments, *request.limit).back());
@@ -131,6 +133,7 @@ Command SortCommand() {
            "corank sort keys.npy -o sorted.npy\n"
            "corank sort people.csv --column age --descending -o oldest-first.csv\n"
            "corank sort keys.bin --type uint32 --descending --limit 100 -o top.bin\n"
+           "corank sort nums.txt --offset 50 --limit 1\n"
            "corank sort keys.npy --values rows.bin --values-record-bytes 24 -o k.npy --values-output rows.sorted\n"
            "generate | corank sort - --type f64 -o - | consume",
            WithOperatorOptions(
@@ -142,6 +145,7 @@ Command SortCommand() {
                 kOrderOption,
                 kDescendingOption,
                 kLimitOption,
+                kOffsetOption,
                 {"format", 0, "FORMAT",
                  "text, csv, tsv, npy or raw: how INPUT is written (default: by its name\n"
                  ".txt, .csv, .tsv, .npy, .bin or .raw, else by its content)",
@@ -177,7 +181,8 @@ Command ArgsortCommand() {
                                 kDescendingOption,
                                 kSortAlgorithmOption,
                                 kSegmentsOption,
-                                kLimitOption})},
+                                kLimitOption,
+                                kOffsetOption})},
           RunArgsort};
 }
 

@@ -111,6 +111,8 @@ absl::Status RunSortTable(const Arguments& arguments, Format format) {
   if (!algorithm.ok()) return algorithm.status();
   const absl::StatusOr<std::optional<int64_t>> limit = arguments.GetCount("limit");
   if (!limit.ok()) return limit.status();
+  const absl::StatusOr<std::optional<int64_t>> offset = arguments.GetCount("offset");
+  if (!offset.ok()) return offset.status();
   const std::optional<Format> output = FormatOfName(arguments.GetOr("output", "-"));
   if (output == Format::kNpy || output == Format::kRaw) {
     return UsageError("the result is a table too; name the output .csv or .tsv");
@@ -133,6 +135,7 @@ absl::Status RunSortTable(const Arguments& arguments, Format format) {
   request.output = client::SortOutput::kIndices;
   request.algorithm = *algorithm;
   request.limit = *limit;
+  request.offset = offset->value_or(0);
   absl::StatusOr<client::ColumnSortResult> result = (*session)->Call(
       [&](const client::Client& client, const client::CallOptions& call) { return client.SortColumns(request, call); });
   if (!result.ok()) return result.status();

@@ -149,6 +149,15 @@ def _with_values(place: str, needs: list[str], options: Vector) -> Iterator[Vect
         {"keys": digest(keys[order], told), "indices": digest(order)},
         options,
     )
+    order = argsort("uint16", keys)[20_000:][:1000]
+    yield call(
+        f"{place}/offset",
+        "sort",
+        ["sort_indices", "limit", "offset", "integers", *needs],
+        {"keys": told, "offset": 20_000, "limit": 1000, "output": "keys_and_indices"},
+        {"keys": digest(keys[order], told), "indices": digest(order)},
+        options,
+    )
     offsets, ends = ramp("int64", 0, 600, 101)
     order = np.concatenate([at + argsort("uint16", keys[at : at + 600]) for at in ends.astype(np.int64)[:-1]])
     yield call(

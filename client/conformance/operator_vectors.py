@@ -145,6 +145,14 @@ def _partial_sorts(name: str, type_: str, order: str, at: int) -> Iterator[Vecto
         {"keys": keys, "order": order, "limit": 7, "output": "keys_and_indices"},
         {"keys": oracle.take(keys, taken), "indices": oracle.numbers("uint32", taken)},
     )
+    taken = oracle.argsort(keys, descending)[11:14]
+    yield call(
+        name.format("offset"),
+        "sort",
+        ["sort_indices", "limit", "offset", kind],
+        {"keys": keys, "order": order, "limit": 3, "offset": 11, "output": "keys_and_indices"},
+        {"keys": oracle.take(keys, taken), "indices": oracle.numbers("uint32", taken)},
+    )
     offsets = [0, 0, 4, 5, 17, 17, 30]
     taken = oracle.segmented(keys, offsets, descending)
     yield call(
@@ -189,6 +197,15 @@ def _edge_sorts() -> Iterator[Vector]:
             ["sort", "limit", "integers"],
             {"keys": keys, "limit": limit},
             {"keys": oracle.take(keys, taken)},
+        )
+    for offset in (0, 1, 19, 20, 21, 1 << 40):
+        taken = oracle.argsort(keys)[offset:]
+        yield call(
+            f"offset/{offset}",
+            "sort",
+            ["sort_values", "offset", "integers"],
+            {"keys": keys, "values": keys, "offset": offset},
+            {"keys": oracle.take(keys, taken), "values": oracle.take(keys, taken)},
         )
     for name, offsets in {"none": [0], "all_empty": [0, 0, 0], "one": [0, 20]}.items():
         given = keys if offsets[-1] else keys.like([])
@@ -447,6 +464,16 @@ def _sorted_columns(name: str, needs: list[str], given: list[Column]) -> Iterato
         {
             "columns": [column.taken(taken[:5]).json(False) for column in given],
             "indices": oracle.numbers("uint32", taken[:5]),
+        },
+    )
+    yield call(
+        f"{name}/offset",
+        "sort_columns",
+        ["columns_both", "limit", "offset", *needs],
+        {**arguments, "output": "keys_and_indices", "limit": 3, "offset": 2},
+        {
+            "columns": [column.taken(taken[2:5]).json(False) for column in given],
+            "indices": oracle.numbers("uint32", taken[2:5]),
         },
     )
     values = values_like(9, given[0].rows, 5)

@@ -56,8 +56,11 @@ int64_t AddInitial(Job* job, const InitialDestination& initial, Message* message
 // The results of a sort of `count` elements.
 template <typename Request>
 int64_t LimitedCount(const Request& request, int64_t count) {
+  if (!request.segment_offsets.has_value()) {
+    const int64_t after_offset = count - std::clamp<int64_t>(request.offset, 0, count);
+    return std::clamp<int64_t>(request.limit.value_or(after_offset), 0, after_offset);
+  }
   if (!request.limit.has_value()) return count;
-  if (!request.segment_offsets.has_value()) return std::clamp<int64_t>(*request.limit, 0, count);
   return std::min(count, LimitedSegments(*request.segment_offsets, *request.limit).back());
 }
 
@@ -68,6 +71,7 @@ void FillSortOptions(const Request& request, const CallOptions& call, v1::SortRe
   message->set_algorithm(ToWire(request.algorithm));
   message->set_output(ToProto(request.output));
   if (request.limit.has_value()) message->set_limit(*request.limit);
+  if (request.offset != 0) message->set_offset(request.offset);
 }
 
 template <typename Request>

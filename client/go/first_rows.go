@@ -12,7 +12,11 @@ func LimitedSegments(offsets []int64, limit int) []int64 {
 
 // firstRows is how many of so many rows a sort returns, and the most that it may; -1 is not known before the answer.
 func (c *call) firstRows(rows int64) (count, most int64) {
-	if c.limit == nil || rows < 0 {
+	if rows < 0 {
+		return rows, rows
+	}
+	rows = max(0, rows-max(0, c.offset))
+	if c.limit == nil {
 		return rows, rows
 	}
 	limit := max(0, min(*c.limit, rows))

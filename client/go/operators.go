@@ -116,9 +116,9 @@ func length(array *Array) int64 {
 
 // The options of arguments of sorts; the first two are not for argsorts.
 var (
-	sortTakes    = []string{"values", "output", "limit", "algorithm", "order", "segment_offsets"}
-	columnsTakes = []string{"values", "output", "limit", "segment_offsets", "algorithm", "run_offsets"}
-	ranksTakes   = columnsTakes[4:]
+	sortTakes    = []string{"values", "output", "limit", "offset", "algorithm", "order", "segment_offsets"}
+	columnsTakes = []string{"values", "output", "limit", "offset", "segment_offsets", "algorithm", "run_offsets"}
+	ranksTakes   = columnsTakes[5:]
 )
 
 // What a sort returns without the option WithIndices.
@@ -147,6 +147,9 @@ func sorting(keys *Array, columns []Column, byColumns bool, wanted int) operator
 			return nil, nil, err
 		}
 		request := &corankpb.SortRequest{Algorithm: corankpb.SortAlgorithm(chosen), Limit: c.limit}
+		if c.offset != 0 {
+			request.Offset = &c.offset
+		}
 		made, result := newTask("Sort", "sort", request, &corankpb.SortResponse{}), &SortResult{}
 		rows := length(keys)
 		if byColumns {

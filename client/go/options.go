@@ -87,6 +87,7 @@ type call struct {
 	algorithm                                              string
 	segments, runs                                         *Array
 	limit                                                  *int64
+	offset                                                 int64
 	values                                                 []*Array
 	valuesValidity                                         *Array
 	rightSorted                                            bool
@@ -124,6 +125,12 @@ func Descending() Option { return argument("order", func(c *call) { c.descending
 // (LimitedSegments). Of Sort, Argsort, SortColumns and ArgsortColumns.
 func Limit(count int) Option {
 	return argument("limit", func(c *call) { wide := int64(count); c.limit = &wide })
+}
+
+// Offset leaves out the first count results of the order, before Limit counts. Not with Segments. Of Sort, Argsort,
+// SortColumns and ArgsortColumns.
+func Offset(count int) Option {
+	return argument("offset", func(c *call) { c.offset = int64(count) })
 }
 
 // Segments sorts each segment of keys or rows by itself: segment i is [offsets[i], offsets[i+1]). Offsets are int64,

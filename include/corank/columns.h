@@ -85,6 +85,9 @@ struct ColumnSortRequest {
   /// Returns only the first `limit` rows in sorted order. With segments, returns the first `limit` rows of each
   /// segment. Cannot be combined with an output of ranks.
   std::optional<int64_t> limit;
+  /// Leaves out the first `offset` rows, 0 or more, before the limit counts. Not together with segments or an output of
+  /// ranks.
+  int64_t offset = 0;
   /// Merges tables: rows are sorted runs, one after the other, and run r is rows [offsets[r], offsets[r + 1]). The
   /// first offset is 0, the last the number of rows. Equal rows of an earlier run come first. INVALID_ARGUMENT if a run
   /// is out of order. Not together with an algorithm.

@@ -128,6 +128,8 @@ struct SortOptions {
   /// Returns only the first `limit` results in sorted order. With segments, returns the first `limit` results of each
   /// segment, one segment after the other; LimitedSegments returns their offsets.
   std::optional<int64_t> limit;
+  /// Leaves out the first `offset` results, 0 or more, before the limit counts. Not together with segments.
+  int64_t offset = 0;
 };
 
 /// The segments of the result of a sort with these segments and this limit: the results of segment s are

@@ -91,6 +91,12 @@ TEST_F(CliTest, SortsAStreamBySegmentsAndToALimit) {
   ASSERT_EQ(limited.exit_code, 0) << limited.err;
   EXPECT_THAT(FromNpy<uint8_t>(limited.out, "|u1"), ElementsAre(1, 2));
   EXPECT_THAT(limited.err, IsEmpty());
+  const Finished nth = Corank({"sort", "-", "--offset", "3", "--limit", "1", "-o", "-", "--quiet"}, Npy("|u1", keys));
+  ASSERT_EQ(nth.exit_code, 0) << nth.err;
+  EXPECT_THAT(FromNpy<uint8_t>(nth.out, "|u1"), ElementsAre(5));
+  const Finished none = Corank({"argsort", "-", "--offset", "7", "-o", "-", "--quiet"}, Npy("|u1", keys));
+  ASSERT_EQ(none.exit_code, 0) << none.err;
+  EXPECT_THAT(FromNpy<uint32_t>(none.out, "<u4"), IsEmpty());
 }
 
 TEST_F(CliTest, ArgsortGivesThePermutationAndTheKeys) {

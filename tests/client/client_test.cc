@@ -64,6 +64,7 @@ TEST_F(ClientTest, SendsWhatWasAskedFor) {
   options.order = Order::kDescending;
   options.algorithm = SortAlgorithm::kOddEvenMergesort;
   options.limit = 2;
+  options.offset = 1;
   CallOptions call;
   call.priority = Priority::kHigh;
   call.request_id = "r1";
@@ -82,6 +83,7 @@ TEST_F(ClientTest, SendsWhatWasAskedFor) {
   EXPECT_EQ(seen.algorithm(), v1::SORT_ALGORITHM_ODD_EVEN_MERGESORT);
   EXPECT_EQ(seen.output(), v1::SORT_OUTPUT_KEYS);
   EXPECT_EQ(seen.limit(), 2);
+  EXPECT_EQ(seen.offset(), 1);
   EXPECT_FALSE(seen.has_segment_offsets());
   EXPECT_EQ(seen.options().priority(), v1::PRIORITY_HIGH);
   EXPECT_EQ(seen.options().request_id(), "r1");

@@ -239,11 +239,15 @@ _OUTPUTS: tuple[Any, ...] = (
 _ALGORITHMS = ("auto", "auto", "mergesort", "radix", "odd-even-mergesort")
 
 
-def sort(draw: Draw) -> Operation:
-    """Sort of one array: keys alone, with values, with or as indices, by segments, or limited to the first rows of all.
+def _left_out(draw: Draw, request: o.SortRequest, options: dict[str, Any], order: Array) -> tuple[Array, Array]:
+    """An order without its first results, sometimes, and where it begins and ends."""
+    if draw.chance(0.3):
+        request.offset = options["offset"] = int(draw.one((1, 5, len(order) // 2, len(order), (1 << 63) - 1)))
+    return order[request.offset :], np.array([0, max(0, len(order) - request.offset)])
 
-    A limit is also of each segment.
-    """
+
+def sort(draw: Draw) -> Operation:
+    """Sort of one array: keys alone, with values, with or as indices, by segments, or some rows of all or of each."""
     keys, held = draw.some_keys()
     count = len(keys.data)
     number, descending = draw_order(draw)
@@ -259,7 +263,7 @@ def sort(draw: Draw) -> Operation:
         names.append("segments")
         order = oracles.segmented_argsort(keys.data, offsets.tolist(), keys.key_type, descending)
     else:
-        offsets = np.array([0, count])
+        order, offsets = _left_out(draw, request, options, order)
     if draw.chance(0.3):
         request.limit = int(draw.one((0, 1, 5, count // 20, count // 2, max(0, count - 1), count, count + 5)))
         options["limit"] = request.limit
@@ -438,18 +442,19 @@ def sort_columns(draw: Draw) -> Operation:
         request.algorithm = o.SORT_ALGORITHM_AUTO
         operation.add("run_offsets", integers([0, *falls, rows]))
     has_segments = not has_runs and draw.chance(0.25)
-    bounds = np.array([0, rows])
+    options: dict[str, Any] = {"descending": descendings, "algorithm": _ALGORITHMS[request.algorithm]}
     if has_segments:
         bounds = draw.cuts(rows, int(draw.one((1, 2, 3, 100, 2047))))
         operation.add("segment_offsets", integers(bounds))
         segments = np.searchsorted(bounds, np.arange(rows), "right")
         order = order[np.argsort(segments[order], kind="stable")]
-    options: dict[str, Any] = {"descending": descendings, "algorithm": _ALGORITHMS[request.algorithm]}
+    else:
+        order, bounds = _left_out(draw, request, options, order)
     if draw.chance(0.3):
         request.limit = int(draw.one((0, 1, 5, rows // 2, rows + 1)))
         options["limit"] = request.limit
         order = oracles.first_of_each(order, bounds.tolist(), request.limit)
-    mode = int(draw.rng.integers(0, 4 if has_segments or "limit" in options else 5))
+    mode = int(draw.rng.integers(0, 4 if has_segments or "limit" in options or "offset" in options else 5))
     request.output = _OUTPUTS[mode]
     for at, column in enumerate(columns if mode not in (2, 4) else []):
         path = f"key_columns[{at}]"

@@ -333,7 +333,8 @@ class Planner:
         only the answer tells the number of results: that of the longest one.
         """
         like = [each.elements.data.nbytes for each in operation.inputs if each.field == result.field]
-        is_limited = operation.kind == "sort" and operation.request.HasField("limit")
+        request = operation.request
+        is_limited = operation.kind == "sort" and (request.HasField("limit") or request.HasField("offset"))
         strings = any(each.destination == f"{result.field[:-4]}offsets_destination" for each in operation.results)
         return max([result.elements.data.nbytes, result.room, *(like if is_limited and strings else [])])
 

@@ -61,11 +61,11 @@ def bits(column: Any) -> list[Any]:
 def check(client: corank.Client, columns: Sequence[Any], descending: Sequence[bool], **arguments: Any) -> None:
     """Sorts with every method and compares with order_of, bit for bit."""
     expected = order_of(columns, descending)
-    limit = arguments.get("limit")
-    wanted = expected if limit is None else expected[:limit]
+    limit, offset = arguments.get("limit"), arguments.get("offset", 0)
+    wanted = expected[offset:][:limit]
     found = client.argsort_columns(columns, descending=descending, **arguments)
     assert found.tolist() == wanted
-    if limit is None:
+    if limit is None and not offset:
         ranks = client.rank_columns(columns, descending=descending, **arguments)
         assert ranks.tolist() == ranks_of(columns, expected)
     values = np.arange(len(expected), dtype=np.int64) * 3
@@ -115,6 +115,7 @@ def test_strings_of_any_length(client: corank.Client, prefix: bytes, descending:
     check(client, [strings], [descending])
     check(client, [strings, rng.integers(0, 2, len(strings)), strings[::-1]], [descending, True, not descending])
     check(client, [rng.integers(0, 5, len(strings)), strings], [True, descending], limit=100)
+    check(client, [rng.integers(0, 5, len(strings)), strings], [True, descending], limit=100, offset=1234)
 
 
 def test_str_come_back_as_str(client: corank.Client) -> None:

@@ -129,6 +129,15 @@ def test_argsort(small_server: LocalServer, small: corank.Client, way: Way) -> N
 
 
 @by_every_way
+def test_offset(small_server: LocalServer, small: corank.Client, way: Way) -> None:
+    rows = case("uint32", 8)
+    offset = rows.keys.size // 2
+    got, stats = run(way, small.argsort, rows.keys, offset=offset, limit=12_345)
+    np.testing.assert_array_equal(got, rows.order[offset : offset + 12_345])
+    check_sort(small_server, way, 8, stats)
+
+
+@by_every_way
 @pytest.mark.parametrize("longest", [1000, 3_000_000], ids=["short", "long"])
 def test_segments(small_server: LocalServer, small: corank.Client, way: Way, longest: int) -> None:
     """Segments of up to 1000 keys, and empty ones; the last one may be larger than half of the device memory."""

@@ -74,6 +74,7 @@ class Reader {
     if (Find(arguments_, "limit") == nullptr) return std::nullopt;
     return Number(arguments_, "limit");
   }
+  int64_t Offset() const { return Find(arguments_, "offset") == nullptr ? 0 : Number(arguments_, "offset"); }
 
  private:
   const Json& arguments_;
@@ -98,6 +99,7 @@ void ReadSort(const Json& arguments, Reader& reader, Operator& made) {
   request.order = OrderOf(arguments);
   request.algorithm = reader.Sorting();
   request.limit = reader.Limit();
+  request.offset = reader.Offset();
   if (Find(arguments, "segment_offsets") != nullptr) request.segment_offsets = reader.Numbers("segment_offsets");
   made.results = SortResults({"keys"}, request.output, request.values.has_value());
   made.request = std::move(request);
@@ -151,6 +153,7 @@ void ReadColumns(const Json& arguments, Reader& reader, Storage& storage, Operat
   if (Find(arguments, "segment_offsets") != nullptr) request.segment_offsets = reader.Numbers("segment_offsets");
   if (Find(arguments, "run_offsets") != nullptr) request.run_offsets = reader.Numbers("run_offsets");
   request.limit = reader.Limit();
+  request.offset = reader.Offset();
   made.results = SortResults(std::move(names), request.output, request.values.has_value());
   made.request = std::move(request);
 }

@@ -75,6 +75,7 @@ type arguments struct {
 	Segments           *array   `json:"segment_offsets"`
 	Runs               *array   `json:"run_offsets"`
 	Limit              *int     `json:"limit"`
+	Offset             *int     `json:"offset"`
 	AssumeSorted       bool     `json:"assume_sorted"`
 	Counts             *array   `json:"counts"`
 	Source             *array   `json:"source"`

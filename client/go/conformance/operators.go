@@ -113,6 +113,9 @@ func (o *operators) options(given *arguments) ([]corank.Option, error) {
 	if given.Limit != nil {
 		options = append(options, corank.Limit(*given.Limit))
 	}
+	if given.Offset != nil {
+		options = append(options, corank.Offset(*given.Offset))
+	}
 	if given.AssumeSorted {
 		options = append(options, corank.AssumeSorted())
 	}

@@ -161,7 +161,7 @@ class Operators {
     if (type !== undefined) options.type = type;
     if ("order" in given) options.descending = given.order === "descending";
     if ("algorithm" in given) options.algorithm = given.algorithm.replaceAll("_", "-");
-    for (const name of ["limit"]) if (name in given) options[name] = given[name];
+    for (const name of ["limit", "offset"]) if (name in given) options[name] = given[name];
     if ("assume_sorted" in given) options.assumeSorted = given.assume_sorted;
     if ("segment_offsets" in given) options.segments = known.segment_offsets;
     if ("run_offsets" in given) options.runs = known.run_offsets;

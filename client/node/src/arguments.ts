@@ -64,6 +64,8 @@ export interface SortOptions extends CallOptions {
    * `limitedSegments` tells where each begins.
    */
   limit?: number | undefined;
+  /** Leave out the first `offset` results, before `limit` counts. Not with segments. */
+  offset?: number | undefined;
   /** Read the bits of 2-byte keys, such as a Uint16Array, as this type. */
   type?: HalfType | undefined;
 }
@@ -93,6 +95,8 @@ export interface ColumnOptions extends RankOptions {
   segments?: Counts | undefined;
   /** Return only the first `limit` rows in sorted order; with segments, of each segment. */
   limit?: number | undefined;
+  /** Leave out the first `offset` rows, before `limit` counts. Not with segments. */
+  offset?: number | undefined;
 }
 
 /** Options of merges. */

@@ -1,4 +1,4 @@
-// The rows that a sort with a limit returns.
+// The rows that a sort with a limit or an offset returns.
 import { integers, type Input } from "./elements.js";
 
 /** How many rows a result has; `count` is undefined if only the answer tells. */
@@ -39,8 +39,9 @@ export function limitedSegments(segments: ArrayLike<number | bigint>, limit: num
 }
 
 /** The rows that these arguments of a sort ask for. */
-export function firstRows(limit: number | undefined, segments: Input | undefined): FirstRows {
-  return (rows) => {
+export function firstRows(limit: number | undefined, offset: number, segments: Input | undefined): FirstRows {
+  return (all) => {
+    const rows = Math.max(0, all - offset);
     if (limit === undefined || limit >= rows) {
       return allRows(rows);
     }

@@ -27,6 +27,8 @@ export interface SortArguments {
   segments?: unknown;
   /** Return only the first `limit` results in sorted order; with segments, those of each segment. */
   limit?: number | undefined;
+  /** Leave out the first `offset` results, before `limit` counts. */
+  offset?: number | undefined;
   /** Read the bits of 2-byte keys as this type. */
   type?: HalfType | undefined;
 }
@@ -37,6 +39,7 @@ export interface ColumnArguments extends ColumnOrder {
   /** s + 1 offsets that rise from 0 to the number of rows; each segment is sorted for itself. */
   segments?: unknown;
   limit?: number | undefined;
+  offset?: number | undefined;
   types?: readonly (HalfType | undefined)[] | undefined;
   /** r + 1 offsets that rise from 0 to the number of rows, if these are sorted runs to merge. */
   runs?: unknown;
@@ -136,7 +139,7 @@ export type SortExtra = "none" | "values" | "indices" | "only-indices";
 
 /** Sort with one key: keys, keys and values, keys and indices, or indices. */
 export function sort<R>(keys: unknown, extra: SortExtra, values: unknown, given: SortArguments): Task<R> {
-  const { descending, algorithm = "auto", segments, limit, type } = given;
+  const { descending, algorithm = "auto", segments, limit, offset = 0, type } = given;
   const input = keysOf("keys", keys, type);
   const request = pb.SortRequest.fromPartial({
     order: order(descending),
@@ -148,10 +151,11 @@ export function sort<R>(keys: unknown, extra: SortExtra, values: unknown, given:
           ? pb.SortOutput.SORT_OUTPUT_KEYS_AND_INDICES
           : pb.SortOutput.SORT_OUTPUT_KEYS,
     ...(limit === undefined ? {} : { limit: whole("limit", limit, 0) }),
+    ...(offset === 0 ? {} : { offset: whole("offset", offset, 0) }),
   });
   const parts = [leaf("keys", 1, input)];
   const offsets = segments === undefined ? undefined : integers("segment_offsets", segments);
-  const lengths = input.count === undefined ? undefined : firstRows(limit, offsets)(input.count);
+  const lengths = input.count === undefined ? undefined : firstRows(limit, offset, offsets)(input.count);
   const { count, most } = lengths ?? { count: undefined, most: undefined };
   const outputs: Output[] = [];
   if (extra !== "only-indices") {
@@ -182,16 +186,18 @@ export function sort<R>(keys: unknown, extra: SortExtra, values: unknown, given:
 type ColumnRequest = [pb.SortRequest, Outgoing[], (Leaf | Group)[], number, Lengths];
 
 function columnRequest(columns: readonly unknown[], given: ColumnArguments): ColumnRequest {
-  const { algorithm = "auto", segments, limit, types = [], runs } = given;
+  const { algorithm = "auto", segments, limit, offset = 0, types = [], runs } = given;
   if (limit !== undefined) {
     whole("limit", limit, 0);
   }
+  whole("offset", offset, 0);
   const offsets = segments === undefined ? undefined : integers("segment_offsets", segments);
-  const rowsOf = firstRows(limit, offsets);
+  const rowsOf = firstRows(limit, offset, offsets);
   const found = outgoing(columns, given, types, rowsOf);
   const request = pb.SortRequest.fromPartial({
     algorithm: choice("algorithm", algorithm, SORT_ALGORITHMS),
     ...(limit === undefined ? {} : { limit }),
+    ...(offset === 0 ? {} : { offset }),
   });
   const parts: (Leaf | Group)[] = found.map((column) => column.group);
   if (offsets !== undefined) {
@@ -240,8 +246,10 @@ export function argsortColumns<R>(columns: readonly unknown[], given: ColumnArgu
 
 /** The dense rank of each row by columns. */
 export function rankColumns<R>(columns: readonly unknown[], given: ColumnArguments): Task<R> {
-  if (given.limit !== undefined) {
-    throw new InvalidArgumentError("limit: rankColumns ranks all rows", { field: "limit" });
+  for (const option of ["limit", "offset"] as const) {
+    if (given[option] !== undefined) {
+      throw new InvalidArgumentError(`${option}: rankColumns ranks all rows`, { field: option });
+    }
   }
   const [request, , parts, rows] = columnRequest(columns, given);
   request.output = pb.SortOutput.SORT_OUTPUT_RANKS;

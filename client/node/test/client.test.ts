@@ -296,6 +296,7 @@ test("wrong options are refused before anything is sent", async () => {
     [{ deadlineMs: "soon" }, /must be a number/],
     [{ limit: -1 }, /less than 0/],
     [{ limit: 1.5 }, /must be an integer/],
+    [{ offset: -1 }, /less than 0/],
     [{ algorithm: "quick" }, /none of "auto"/],
     [{ priority: "urgent" }, /none of "low"/],
     [{ place: "disk" }, /none of "auto"/],

@@ -14,11 +14,14 @@ test("the segments of a result are as long as the limit leaves them", () => {
 test("a sort knows how many rows it returns, or how many at most", () => {
   const here = integers("segment_offsets", [0, 3, 3, 10]);
   const kept = { element: named("int64"), count: 4, data: undefined, remote: undefined };
-  assert.deepEqual(firstRows(undefined, here)(10), { count: 10, most: 10 });
-  assert.deepEqual(firstRows(2, undefined)(10), { count: 2, most: 2 });
-  assert.deepEqual(firstRows(2, here)(10), { count: 4, most: 4 });
-  assert.deepEqual(firstRows(10, here)(10), { count: 10, most: 10 });
-  assert.deepEqual(firstRows(2, integers("segment_offsets", [0, 9, -9]))(10), { count: 2, most: 2 });
-  assert.deepEqual(firstRows(2, kept)(10), { count: undefined, most: 6 });
-  assert.deepEqual(firstRows(2, { ...kept, count: undefined })(10), { count: undefined, most: 10 });
+  assert.deepEqual(firstRows(undefined, 0, here)(10), { count: 10, most: 10 });
+  assert.deepEqual(firstRows(2, 0, undefined)(10), { count: 2, most: 2 });
+  assert.deepEqual(firstRows(undefined, 3, undefined)(10), { count: 7, most: 7 });
+  assert.deepEqual(firstRows(2, 9, undefined)(10), { count: 1, most: 1 });
+  assert.deepEqual(firstRows(2, 11, undefined)(10), { count: 0, most: 0 });
+  assert.deepEqual(firstRows(2, 0, here)(10), { count: 4, most: 4 });
+  assert.deepEqual(firstRows(10, 0, here)(10), { count: 10, most: 10 });
+  assert.deepEqual(firstRows(2, 0, integers("segment_offsets", [0, 9, -9]))(10), { count: 2, most: 2 });
+  assert.deepEqual(firstRows(2, 0, kept)(10), { count: undefined, most: 6 });
+  assert.deepEqual(firstRows(2, 0, { ...kept, count: undefined })(10), { count: undefined, most: 10 });
 });

@@ -28,6 +28,9 @@ def sort(request: Any) -> Any:
     if request.output != operators.SORT_OUTPUT_INDICES:
         raise Refused("output", "the double gives the order of columns, or ranks")
     order = np.argsort(ranks, kind="stable")
+    if request.offset > 0 and request.HasField("segment_offsets"):
+        raise Refused("offset", "is not for segments")
+    order = order[request.offset :]
     order = order[: request.limit] if request.HasField("limit") else order
     return operators.SortResponse(indices=indices(order), stats=STATS)
 

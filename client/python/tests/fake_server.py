@@ -44,6 +44,11 @@ def _sort(request: Any) -> Any:
     name, descending = NAMES[request.keys.type], is_descending(request)
     offsets = segment_offsets(request, len(keys))
     order = oracles.segmented_argsort(keys, offsets, name, descending)
+    if request.offset > 0:
+        if request.HasField("segment_offsets"):
+            raise Refused("offset", "is not for segments")
+        order = order[request.offset :]
+        offsets = [0, len(order)]
     if request.HasField("limit"):
         if request.limit < 0:
             raise Refused("limit", f"is {request.limit}, must be 0 or more")

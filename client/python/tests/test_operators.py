@@ -94,6 +94,24 @@ def test_limit_returns_the_first_results(client: corank.Client, limit: int) -> N
     np.testing.assert_array_equal(client.argsort(keys, limit=limit), order)
 
 
+@pytest.mark.parametrize("offset", [0, 1, 10, 999, 1000, (1 << 63) - 1])
+@pytest.mark.parametrize("limit", [None, 0, 1, 500])
+def test_offset_leaves_out_the_first_results(client: corank.Client, limit: int | None, offset: int) -> None:
+    keys = random_keys(generator(7), "float16", 1000)
+    order = oracles.argsort(keys, "float16")[offset:][:limit]
+    np.testing.assert_array_equal(bits(client.sort(keys, limit=limit, offset=offset)), bits(keys[order]))
+    np.testing.assert_array_equal(client.argsort(keys, limit=limit, offset=offset), order)
+    np.testing.assert_array_equal(client.argsort_columns([keys], limit=limit, offset=offset), order)
+
+
+def test_an_offset_that_sorts_cannot_take_is_refused(client: corank.Client) -> None:
+    for call in (client.sort, lambda keys, **options: client.argsort_columns([keys], **options)):
+        with pytest.raises(corank.InvalidArgument, match="offset: -1 is less than 0"):
+            call(np.arange(3), offset=-1)
+        with pytest.raises(corank.InvalidArgument, match="offset"):
+            call(np.arange(3), offset=1, segments=[0, 3])
+
+
 @pytest.mark.parametrize("limit", [0, 1, 7, 500, 5000])
 def test_limit_returns_the_first_results_of_each_segment(client: corank.Client, limit: int) -> None:
     rng = generator(limit, 61)

@@ -59,6 +59,10 @@ def test_every_command_prints_csv(folder: pathlib.Path, capfd: pytest.CaptureFix
             ['"day","amount"', "1,25.5", "1,2"],
         ),
         (["sort", "sales.parquet", "--by=day", "--nulls=first", "--limit=1", "--columns=amount"], ['"amount"', "7"]),
+        (
+            ["sort", "sales.parquet", "--by=-amount", "--offset=1", "--limit=2", "--columns=amount"],
+            ['"amount"', "10", "7"],
+        ),
         (["top", "2", "sales.parquet", "--by", "amount", "--columns", "amount"], ['"amount"', "25.5", "10"]),
         (["top", "1", "sales.parquet", "--by", "-amount", "--columns", "amount"], ['"amount"', "2"]),
         (["unique", "sales.parquet", "--by", "city", "--columns", "amount"], ['"amount"', "2", "10", "25.5", "3.5"]),

@@ -68,6 +68,10 @@ def test_arrow_tables_sort_as_in_pyarrow(any_client: corank.Client, seed: int) -
     first = any_client.sort_by(table, names, descending=descending, nulls=nulls, limit=limit, columns="row")  # type: ignore[arg-type]
     assert first.column_names == ["row"]
     assert first["row"].to_pylist() == rows[:limit].tolist(), table.schema
+    part = any_client.argsort_by(table, names, descending=descending, nulls=nulls, limit=limit, offset=3)  # type: ignore[arg-type]
+    assert part.tolist() == rows[3:][:limit].tolist(), table.schema
+    rest = any_client.sort_by(table, names, descending=descending, nulls=nulls, offset=5, columns="row")  # type: ignore[arg-type]
+    assert rest["row"].to_pylist() == rows[5:].tolist(), table.schema
     whole = any_client.sort_by(table, names, descending=descending)
     assert whole.schema == table.schema
     assert (
@@ -416,6 +420,7 @@ def test_wrong_calls_say_what_to_change(any_client: corank.Client) -> None:
             f"^limit: {2**63} is more than {2**63 - 1}$",
         ),
         (lambda: sort_by(table, "day", limit=-1), corank.InvalidArgument, "^limit: -1 is less than 0$"),
+        (lambda: sort_by(table, "day", offset=-1), corank.InvalidArgument, "^offset: -1 is less than 0$"),
         (lambda: any_client.top_k(table, 1.5, "day"), TypeError, "^k: must be an integer"),  # type: ignore[arg-type]
         (lambda: sort_by([1, 2], "day"), TypeError, "^table: is of type list; pass a table of pandas, polars, pyarr"),
         (lambda: sort_by(table, "day", reverse=True), TypeError, "did you mean 'descending'"),

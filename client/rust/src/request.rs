@@ -174,6 +174,14 @@ impl<'a, R> Request<'a, R> {
         })
     }
 
+    /// Leaves out the first `count` results of a sort, before [`limit`](Self::limit) counts. Not with segments.
+    pub fn offset(self, count: usize) -> Self {
+        self.with("offset", &["Sort"], |task| {
+            task.offset(count);
+            Ok(())
+        })
+    }
+
     /// Sorts each segment of keys or rows by itself: segment i is `offsets[i]..offsets[i + 1]`. Offsets rise from 0 to
     /// the number of keys or rows, and are one more than there are segments. Of sorts, also by columns, without `runs`,
     /// and of ranks, which then begin at 1 in each segment.

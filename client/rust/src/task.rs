@@ -129,6 +129,7 @@ pub(crate) struct Arguments {
     pub algorithm: i32,
     pub output: v1::SortOutput,
     pub limit: Option<i64>,
+    pub offset: Option<i64>,
     pub assume_sorted: bool,
     pub upper: bool,
     pub allow_overlap: bool,
@@ -208,11 +209,18 @@ impl<'a> Task<'a> {
         self.limit_results();
     }
 
+    pub fn offset(&mut self, count: usize) {
+        self.arguments.offset = Some(i64::try_from(count).unwrap_or(i64::MAX));
+        self.limit_results();
+    }
+
     /// How many rows a sort returns, and the most that it may. `None`: not known before the answer.
     fn first_rows(&self) -> (Option<usize>, Option<usize>) {
         let Some(rows) = self.rows else {
             return (None, None);
         };
+        let offset = usize::try_from(self.arguments.offset.unwrap_or(0)).unwrap_or(usize::MAX);
+        let rows = rows.saturating_sub(offset);
         let limit = self.arguments.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         if limit >= rows {
             return (Some(rows), Some(rows));
@@ -338,6 +346,7 @@ impl<'a> Task<'a> {
                 output: arguments.output.into(),
                 segment_offsets: self.array("segment_offsets"),
                 limit: arguments.limit,
+                offset: arguments.offset,
                 keys_destination: self.destination("keys"),
                 values_destination: self.destination("values"),
                 indices_destination: self.destination("indices"),
@@ -535,5 +544,12 @@ mod tests {
         assert_eq!(of(Some(10), Some(2), there(Some(4))), (None, Some(6)));
         assert_eq!(of(Some(5), Some(2), there(Some(4))), (None, Some(5)));
         assert_eq!(of(Some(10), Some(2), there(None)), (None, Some(10)));
+        for (offset, limit, rows) in [(3, usize::MAX, 7), (9, 2, 1), (10, 2, 0), (usize::MAX, 2, 0)] {
+            let mut task = Task::new(Method::Sort);
+            task.rows = Some(10);
+            task.limit(limit);
+            task.offset(offset);
+            assert_eq!(task.first_rows(), (Some(rows), Some(rows)));
+        }
     }
 }

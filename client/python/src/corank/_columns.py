@@ -161,7 +161,7 @@ def columns_request(
         InvalidArgument: there are no columns, or not as many directions or places of nulls.
     """
     found = columns_of("key_columns", columns, order, first)
-    return operators.SortRequest(algorithm=algorithm, limit=first.limit), found
+    return operators.SortRequest(algorithm=algorithm, limit=first.limit, offset=first.offset or None), found
 
 
 def runs_parts(runs: Any) -> list[OutgoingArray]:

@@ -1,4 +1,4 @@
-"""The rows that a sort with a limit returns."""
+"""The rows that a sort with a limit or an offset returns."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ def limited_segments(segments: Any, limit: int) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class FirstRows:
-    """The first rows of all, or of each segment; all rows without a limit."""
+    """The first rows of all from an offset on, or of each segment; all rows without a limit."""
 
     limit: int | None = None
     segments: OutgoingArray | None = None
+    offset: int = 0
 
     @property
     def parts(self) -> list[OutgoingArray]:
@@ -54,10 +55,13 @@ class FirstRows:
 
     def count(self, rows: int | None) -> int | None:
         """How many of so many rows the sort returns; None: not known before the answer."""
-        if rows is None or self.limit is None:
-            return rows
-        if self.segments is None or self.limit >= rows:
-            return max(0, min(self.limit, rows))
+        if rows is None:
+            return None
+        left = max(0, rows - max(0, self.offset))
+        if self.limit is None or self.limit >= left:
+            return left
+        if self.segments is None:
+            return max(0, self.limit)
         if self.segments.data is None:
             return None
         return min(rows, int(limited_segments(np.frombuffer(self.segments.data, "<i8"), self.limit)[-1]))
@@ -66,18 +70,18 @@ class FirstRows:
         """The most that it may return; None: not known before the answer."""
         segments = 1 if self.segments is None else self.segments.most
         if rows is None or self.limit is None or segments is None:
-            return rows
+            return rows  # an offset leaves no more
         return max(0, min(self.limit * max(1, segments - 1), rows))
 
 
 ALL_ROWS = FirstRows()
 
 
-def first_rows(limit: int | None, segments: Input | None) -> FirstRows:
+def first_rows(limit: int | None, offset: int, segments: Input | None) -> FirstRows:
     """The rows that these arguments of a sort ask for.
 
     Raises:
         TypeError: an argument is of another type.
     """
     offsets = None if segments is None else conversion.integers("segment_offsets", segments)
-    return FirstRows(None if limit is None else whole("limit", limit), offsets)
+    return FirstRows(None if limit is None else whole("limit", limit), offsets, whole("offset", offset))

@@ -18,7 +18,7 @@ from corank._table_groups import TableGroups
 
 _ORDER = ("keys", "descending", "nulls", "nan")
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
-    "sort_by": (*_ORDER, "limit", "columns"),
+    "sort_by": (*_ORDER, "limit", "offset", "columns"),
     "top_k": (*_ORDER, "k", "columns"),
     "merge_by": (*_ORDER, "columns"),
     "join_by": ("on", "left_on", "right_on", "how", "suffix", "nulls_equal"),
@@ -163,7 +163,9 @@ def run(client: Client, command: Command, tables: Mapping[str, Any], most_rows: 
     if command.operator == "top_k":
         limit = whole("k", given["k"])
         descending, nulls = given.get("descending", True), given.get("nulls", "last")
-    library, table, rows = sorts.argsort_by(calls, tables["table"], keys, descending, nulls, nan, limit)
+    library, table, rows = sorts.argsort_by(
+        calls, tables["table"], keys, descending, nulls, nan, limit, given.get("offset", 0)
+    )
     return _taken(sorts.selected(library, table, given.get("columns")), rows)
 
 

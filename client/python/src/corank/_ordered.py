@@ -89,16 +89,19 @@ def _sorting(
     algorithm: str,
     segments: Input | None,
     limit: int | None,
+    offset: int,
     dtype: DTypeLike | None,
 ) -> _Sorting:
     number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-    first = first_rows(limit, segments)
+    first = first_rows(limit, offset, segments)
     if conversion.remote(keys) is None:
         keys = conversion.one_dimensional("keys", keys)
         if keys.dtype.kind in "US":
             return _sorting_text(keys, descending, number, first, dtype)
     part, key_dtype, is_shifted = conversion.keys("keys", keys, dtype)
-    request = operators.SortRequest(order=_order(descending), algorithm=number, limit=first.limit)
+    request = operators.SortRequest(
+        order=_order(descending), algorithm=number, limit=first.limit, offset=first.offset or None
+    )
     parts: list[Part] = [part, *first.parts]
     count, most = first.count(part.length), first.most(part.most)
     ordered = Output("keys", request, "keys_destination", key_dtype, count, element_type=part.header.type, most=most)
@@ -183,6 +186,7 @@ class OrderedOperators(Operators[A]):
         algorithm: SortAlgorithm = "auto",
         segments: Input | None = None,
         limit: int | None = None,
+        offset: int = 0,
         dtype: DTypeLike | None = None,
         **options: Unpack[CallOptions],
     ) -> A | tuple[A, A]:
@@ -198,6 +202,7 @@ class OrderedOperators(Operators[A]):
                 itself.
             limit: return only the first `limit` results in sorted order; with segments, the first `limit` of each,
                 one segment after the other. corank.limited_segments returns their offsets.
+            offset: leave out the first `offset` results before `limit` counts; not with segments.
             dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             **options: see CallOptions.
 
@@ -213,7 +218,7 @@ class OrderedOperators(Operators[A]):
             >>> client.sort([3, 1, 2], values=[30, 10, 20], descending=True)
             (array([3, 2, 1]), array([30, 20, 10]))
         """
-        plan = _sorting(keys, descending, algorithm, segments, limit, dtype)
+        plan = _sorting(keys, descending, algorithm, segments, limit, offset, dtype)
         plan.request.output = operators.SORT_OUTPUT_KEYS
         if values is None:
             return self._array(_sort(plan, plan.parts, plan.outputs, plan.keys), options)
@@ -237,6 +242,7 @@ class OrderedOperators(Operators[A]):
         algorithm: SortAlgorithm = "auto",
         segments: Input | None = None,
         limit: int | None = None,
+        offset: int = 0,
         dtype: DTypeLike | None = None,
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
@@ -251,6 +257,7 @@ class OrderedOperators(Operators[A]):
                 itself.
             limit: return only the first `limit` results in sorted order; with segments, the first `limit` of each,
                 one segment after the other. corank.limited_segments returns their offsets.
+            offset: leave out the first `offset` results before `limit` counts; not with segments.
             dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
@@ -263,7 +270,7 @@ class OrderedOperators(Operators[A]):
             >>> client.argsort([30, 10, 20])
             array([1, 2, 0])
         """
-        plan = _sorting(keys, descending, algorithm, segments, limit, dtype)
+        plan = _sorting(keys, descending, algorithm, segments, limit, offset, dtype)
         plan.request.output = operators.SORT_OUTPUT_INDICES
         indices = plan.indices(index_dtype)
         return self._array(_sort(plan, plan.parts, [indices], one)._replace(is_shifted=False), options)
@@ -276,6 +283,7 @@ class OrderedOperators(Operators[A]):
         algorithm: SortAlgorithm = "auto",
         segments: Input | None = None,
         limit: int | None = None,
+        offset: int = 0,
         dtype: DTypeLike | None = None,
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
@@ -290,6 +298,7 @@ class OrderedOperators(Operators[A]):
                 itself.
             limit: return only the first `limit` results in sorted order; with segments, the first `limit` of each,
                 one segment after the other. corank.limited_segments returns their offsets.
+            offset: leave out the first `offset` results before `limit` counts; not with segments.
             dtype: read the keys' bits as this type of the same width, such as "bfloat16" for uint16 arrays.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
@@ -301,7 +310,7 @@ class OrderedOperators(Operators[A]):
             >>> client.sort_with_indices([30, 10, 20])
             (array([10, 20, 30]), array([1, 2, 0]))
         """
-        plan = _sorting(keys, descending, algorithm, segments, limit, dtype)
+        plan = _sorting(keys, descending, algorithm, segments, limit, offset, dtype)
         plan.request.output = operators.SORT_OUTPUT_KEYS_AND_INDICES
         outputs = [*plan.outputs, plan.indices(index_dtype)]
         return self._pair(_sort(plan, plan.parts, outputs, plan.keys_and_last), options)
@@ -316,6 +325,7 @@ class OrderedOperators(Operators[A]):
         algorithm: SortAlgorithm = "auto",
         segments: Input | None = None,
         limit: int | None = None,
+        offset: int = 0,
         runs: Input | None = None,
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
@@ -330,6 +340,7 @@ class OrderedOperators(Operators[A]):
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
             segments: as for `sort_columns`. Row numbers count from the start of all rows.
             limit: return only the first `limit` rows in sorted order; with segments, of each segment.
+            offset: leave out the first `offset` rows before `limit` counts; not with segments.
             runs: as for `sort_columns`.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
@@ -342,7 +353,7 @@ class OrderedOperators(Operators[A]):
             array([1, 2, 0])
         """
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-        first = first_rows(limit, segments)
+        first = first_rows(limit, offset, segments)
         request, found = columns_request(columns, Order(descending, nulls, nan), number, first)
         request.output = operators.SORT_OUTPUT_INDICES
         parts: list[Part] = [*(column.part for column in found), *first.parts, *runs_parts(runs)]

@@ -37,6 +37,7 @@ class ColumnOperators(Operators[A]):
         algorithm: SortAlgorithm = "auto",
         segments: Input | None = None,
         limit: int | None = None,
+        offset: int = 0,
         runs: Input | None = None,
         **options: Unpack[CallOptions],
     ) -> Any:
@@ -61,6 +62,7 @@ class ColumnOperators(Operators[A]):
             limit: return only the first `limit` rows in sorted order; with segments, the first `limit` rows of each
                 segment, one segment after the other. corank.limited_segments returns their offsets. Strings in shared
                 memory (out=) then need room for as many of the longest one, or for all of them if that is less.
+            offset: leave out the first `offset` rows before `limit` counts; not with segments.
             runs: r + 1 offsets that rise from 0 to n, to merge tables: rows are sorted runs, one after the other, and
                 run i is rows runs[i] to runs[i + 1]. Equal rows of an earlier run come first. The server checks that
                 each run is sorted. Not together with an algorithm.
@@ -77,7 +79,7 @@ class ColumnOperators(Operators[A]):
             [['a', 'b', 'b'], array([3, 1, 2])]
         """
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-        first = first_rows(limit, segments)
+        first = first_rows(limit, offset, segments)
         request, found = columns_request(columns, Order(descending, nulls, nan), number, first)
         request.output = operators.SORT_OUTPUT_KEYS
         offsets = [*first.parts, *runs_parts(runs)]
@@ -99,6 +101,7 @@ class ColumnOperators(Operators[A]):
         algorithm: SortAlgorithm = "auto",
         segments: Input | None = None,
         limit: int | None = None,
+        offset: int = 0,
         runs: Input | None = None,
         index_dtype: DTypeLike | None = np.intp,
         **options: Unpack[CallOptions],
@@ -113,6 +116,7 @@ class ColumnOperators(Operators[A]):
             algorithm: how the server sorts the first 8 bytes that differ; the result is the same.
             segments: as for `sort_columns`. Positions count from the start of all rows.
             limit: return only the first `limit` rows in sorted order; with segments, of each segment.
+            offset: leave out the first `offset` rows before `limit` counts; not with segments.
             runs: as for `sort_columns`.
             index_dtype: integer dtype of the positions; None: the server's uint32 or uint64, which saves a conversion.
             **options: see CallOptions.
@@ -125,7 +129,7 @@ class ColumnOperators(Operators[A]):
             ([['a', 'b', 'b'], array([3, 1, 2])], array([1, 2, 0]))
         """
         number = choice("algorithm", algorithm, SORT_ALGORITHMS)
-        first = first_rows(limit, segments)
+        first = first_rows(limit, offset, segments)
         request, found = columns_request(columns, Order(descending, nulls, nan), number, first)
         request.output = operators.SORT_OUTPUT_KEYS_AND_INDICES
         rows = found[0].rows

@@ -26,19 +26,26 @@ _MOST_COLUMNS = 32
 
 
 def sort_order(
-    client: ArrayOperators, table: Any, order: Order, options: InfoOptions, limit: int | None = None
+    client: ArrayOperators,
+    table: Any,
+    order: Order,
+    options: InfoOptions,
+    limit: int | None = None,
+    offset: int = 0,
 ) -> Rows:
-    """The stable permutation that sorts the rows of a table, or the first `limit` rows of it, by the server's Sort."""
+    """The stable permutation that sorts the rows of a table, or `limit` rows of it from `offset` on, by Sort."""
     if limit == 0 or table.num_rows == 0:
         return np.arange(0)
     direct = direct_key(table, order)
     if direct is not None:
-        found: Rows = client.argsort(direct, descending=order.descending[0], limit=limit, index_dtype=None, **options)
+        found: Rows = client.argsort(
+            direct, descending=order.descending[0], limit=limit, offset=offset, index_dtype=None, **options
+        )
         return found
     columns = _narrowed(client, key_columns(table, order), options)
     if not columns.arrays:
-        return np.arange(table.num_rows)[:limit]
-    rows: Rows = client.argsort_columns(limit=limit, index_dtype=None, **_given(columns), **options)
+        return np.arange(table.num_rows)[offset:][:limit]
+    rows: Rows = client.argsort_columns(limit=limit, offset=offset, index_dtype=None, **_given(columns), **options)
     return rows
 
 

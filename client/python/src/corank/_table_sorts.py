@@ -128,9 +128,10 @@ def argsort_by(
     nulls: Any,
     nan: Any,
     limit: int | None,
+    offset: int = 0,
 ) -> tuple[Library, Any, Rows]:
     """The rows in order as an array on the host, with the library of the table and the table that they are of."""
-    asked = _asked(table, keys, descending, nulls, nan, limit)
+    asked = _asked(table, keys, descending, nulls, nan, limit, offset)
     rows: Any = _rows_in_order(client, asked)
     return asked.library, asked.table, rows if isinstance(rows, np.ndarray) else rows.get()  # CuPy's, of cuDF
 
@@ -143,30 +144,32 @@ class _Asked(NamedTuple):
     keys: list[Any]
     order: Order
     limit: int | None
+    offset: int
 
 
-def _asked(table: Any, keys: Any, descending: Any, nulls: Any, nan: Any, limit: int | None) -> _Asked:
+def _asked(table: Any, keys: Any, descending: Any, nulls: Any, nan: Any, limit: int | None, offset: int) -> _Asked:
     library, table = library_of("table", table)
     names = names_of("keys", keys)
     check_columns("keys", names, library.columns(table), library.levels(table))
     order = order_by(library, names, descending, nulls, nan)
-    return _Asked(library, table, names, order, None if limit is None else whole("limit", limit))
+    wanted = None if limit is None else whole("limit", limit)
+    return _Asked(library, table, names, order, wanted, whole("offset", offset))
 
 
 def _rows_in_order(client: ArrayOperators, asked: _Asked) -> Rows:
-    library, table, names, order, limit = asked
+    library, table, names, order, limit, offset = asked
     rows = _order_on_gpu(client, asked)
-    return sort_order(client, key_table(library, table, names), order, {}, limit) if rows is None else rows
+    return sort_order(client, key_table(library, table, names), order, {}, limit, offset) if rows is None else rows
 
 
 def _order_on_gpu(client: ArrayOperators, asked: _Asked) -> Any:
     """The rows in order as an array on the GPU, if the only key lies there; None: it has to come to the host."""
-    library, table, names, order, limit = asked
+    library, table, names, order, limit, offset = asked
     keys = library.on_gpu(table, names[0]) if len(names) == 1 and library.count(table) and limit != 0 else None
     if keys is None or (keys.dtype.kind == "f" and order.nan[0] != "greatest"):
         return None
     try:
-        return client.argsort(keys, descending=order.descending[0], limit=limit, index_dtype=None)
+        return client.argsort(keys, descending=order.descending[0], limit=limit, offset=offset, index_dtype=None)
     except CorankError as error:
         if error.code in _NOT_FROM_GPU:
             return None
@@ -189,10 +192,10 @@ def travels(rows: int, others: int, limit: int | None) -> bool:
 
 def _sorted_whole(client: ArrayOperators, asked: _Asked, chosen: Any) -> Any:
     """The chosen columns in order by one Sort of all of them; None: the rows have to be taken."""
-    library, table, names, order, limit = asked
+    library, table, names, order, limit, offset = asked
     columns = library.columns(chosen)
     others = [name for name in columns if name != names[0]]
-    if len(names) > 1 or not travels(library.count(table), len(others), limit):
+    if len(names) > 1 or offset > 0 or not travels(library.count(table), len(others), limit):
         return None
     if not library.has_numbers(table, names[0]) or not all(library.has_numbers(chosen, name) for name in others):
         return None
@@ -280,10 +283,11 @@ def sort_by(
     nulls: Any,
     nan: Any,
     limit: int | None,
+    offset: int,
     columns: Any,
 ) -> Any:
     """The table in order."""
-    asked = _asked(table, keys, descending, nulls, nan, limit)
+    asked = _asked(table, keys, descending, nulls, nan, limit, offset)
     chosen = selected(asked.library, asked.table, columns)
     found = _sorted_whole(client, asked, chosen)
     return asked.library.take(chosen, _rows_in_order(client, asked)) if found is None else found

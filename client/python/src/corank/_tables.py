@@ -49,6 +49,7 @@ class TableOperators:
         nulls: NullPlace | Sequence[NullPlace] | None = None,
         nan: NanPlace | Sequence[NanPlace] | None = None,
         limit: int | None = None,
+        offset: int = 0,
         columns: str | Sequence[str] | None = None,
         **options: Unpack[TableOptions],
     ) -> T:
@@ -70,6 +71,7 @@ class TableOperators:
                 greater than every number. For all keys or, as a sequence, for each. None: "null" for pandas,
                 "beside_null" for pyarrow, "greatest" for polars and cuDF.
             limit: return only the first `limit` rows of the order.
+            offset: leave out the first `offset` rows before `limit` counts.
             columns: return only these columns; None: all.
             **options: see CallOptions. The deadline limits all calls together.
 
@@ -91,7 +93,7 @@ class TableOperators:
         calls = self._calls(options)
         from corank import _table_sorts as sorts
 
-        return cast(T, sorts.sort_by(calls, table, keys, descending, nulls, nan, limit, columns))
+        return cast(T, sorts.sort_by(calls, table, keys, descending, nulls, nan, limit, offset, columns))
 
     @options_of(TableOptions)
     def argsort_by(
@@ -103,6 +105,7 @@ class TableOperators:
         nulls: NullPlace | Sequence[NullPlace] | None = None,
         nan: NanPlace | Sequence[NanPlace] | None = None,
         limit: int | None = None,
+        offset: int = 0,
         **options: Unpack[TableOptions],
     ) -> NDArray[np.intp]:
         """Finds the stable permutation that sorts the rows of a table.
@@ -114,6 +117,7 @@ class TableOperators:
             nulls: as for `sort_by`.
             nan: as for `sort_by`.
             limit: return only the first `limit` rows of the order.
+            offset: leave out the first `offset` rows before `limit` counts.
             **options: see CallOptions. The deadline limits all calls together.
 
         Returns:
@@ -127,7 +131,9 @@ class TableOperators:
         calls = self._calls(options)
         from corank import _table_sorts as sorts
 
-        return sorts.argsort_by(calls, table, keys, descending, nulls, nan, limit)[2].astype(np.intp, copy=False)
+        return sorts.argsort_by(calls, table, keys, descending, nulls, nan, limit, offset)[2].astype(
+            np.intp, copy=False
+        )
 
     @options_of(TableOptions)
     def search_by(
@@ -210,7 +216,7 @@ class TableOperators:
         from corank import _table_sorts as sorts
         from corank._elements import whole
 
-        return cast(T, sorts.sort_by(calls, table, keys, descending, nulls, nan, whole("k", k), columns))
+        return cast(T, sorts.sort_by(calls, table, keys, descending, nulls, nan, whole("k", k), 0, columns))
 
     @options_of(TableOptions)
     def merge_by(

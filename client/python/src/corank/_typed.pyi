@@ -41,6 +41,7 @@ class SortOptions(ChainOptions, total=False):
     algorithm: SortAlgorithm
     segments: Input | None
     limit: int | None
+    offset: int
     dtype: DTypeLike | None
 
 class RowOptions(ChainOptions, total=False):
@@ -50,6 +51,7 @@ class RowOptions(ChainOptions, total=False):
     algorithm: SortAlgorithm
     segments: Input | None
     limit: int | None
+    offset: int
     runs: Input | None
 
 class RankOptions(ChainOptions, total=False):
@@ -1853,6 +1855,7 @@ class PendingOperators(Operators[Pending]):
         algorithm: SortAlgorithm = ...,
         segments: Input | None = None,
         limit: int | None = None,
+        offset: int = 0,
         dtype: DTypeLike | None = None,
         out: Any = None,
         keep: str | Sequence[str] | None = None,
@@ -1867,6 +1870,7 @@ class PendingOperators(Operators[Pending]):
         algorithm: SortAlgorithm = ...,
         segments: Input | None = None,
         limit: int | None = None,
+        offset: int = 0,
         dtype: DTypeLike | None = None,
         out: Any = None,
         keep: str | Sequence[str] | None = None,
@@ -1879,6 +1883,7 @@ class PendingOperators(Operators[Pending]):
         algorithm: SortAlgorithm = ...,
         segments: Input | None = None,
         limit: int | None = None,
+        offset: int = 0,
         dtype: DTypeLike | None = None,
         index_dtype: DTypeLike | None = ...,
         out: Any = None,
@@ -1892,6 +1897,7 @@ class PendingOperators(Operators[Pending]):
         algorithm: SortAlgorithm = ...,
         segments: Input | None = None,
         limit: int | None = None,
+        offset: int = 0,
         dtype: DTypeLike | None = None,
         index_dtype: DTypeLike | None = ...,
         out: Any = None,
@@ -1933,6 +1939,7 @@ class PendingOperators(Operators[Pending]):
         algorithm: SortAlgorithm = ...,
         segments: Input | None = None,
         limit: int | None = None,
+        offset: int = 0,
         runs: Input | None = None,
         index_dtype: DTypeLike | None = ...,
         out: Any = None,

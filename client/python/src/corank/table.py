@@ -274,7 +274,9 @@ def _result(client: corank.Client, given: argparse.Namespace) -> Any:
             raise _Wrong(f"{given.k} rows: give 0 or more")
         wanted = [not each for each in descending]
         return client.top_k(table, given.k, keys, descending=wanted, columns=columns, **options)
-    return client.sort_by(table, keys, descending=descending, limit=given.limit, columns=columns, **options)
+    return client.sort_by(
+        table, keys, descending=descending, limit=given.limit, offset=given.offset, columns=columns, **options
+    )
 
 
 def _selected(table: Any, columns: Sequence[str]) -> Any:
@@ -307,6 +309,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     sort = commands.add_parser("sort", parents=[keyed, chosen, common], help="sort the rows of all files together")
     sort.add_argument("--limit", type=int, metavar="N", help="write only the first N rows")
+    sort.add_argument("--offset", type=int, default=0, metavar="N", help="leave out the first N rows")
     top = commands.add_parser(
         "top", parents=[keyed, chosen, common], help="find the rows with the greatest keys, or the least: --by=-KEY"
     )

@@ -167,7 +167,7 @@ fn request<'a>(
     let has = |name: &str| given.get(name).is_some();
     let made = match operator {
         "sort" => {
-            check(given, &["keys", "values", "output", "order", "algorithm", "segment_offsets", "limit"]);
+            check(given, &["keys", "values", "output", "order", "algorithm", "segment_offsets", "limit", "offset"]);
             let mut request = match given["output"].as_str() {
                 Some("indices") => client.argsort(array("keys")?).named(),
                 Some("keys_and_indices") if !has("values") => client.sort(array("keys")?).with_indices().named(),
@@ -183,7 +183,7 @@ fn request<'a>(
             request
         }
         "sort_columns" => {
-            check(given, &["columns", "values", "output", "limit", "segment_offsets", "run_offsets"]);
+            check(given, &["columns", "values", "output", "limit", "offset", "segment_offsets", "run_offsets"]);
             let columns = columns_of(source, &format!("{path}.columns"), &given["columns"])?;
             let mut request = if given["output"] == "indices" {
                 client.argsort_columns(columns).named()
@@ -409,6 +409,9 @@ fn arguments<'a>(mut request: Request<'a, Named>, given: &Value) -> Request<'a, 
     }
     if let Some(limit) = given["limit"].as_u64() {
         request = request.limit(limit as usize);
+    }
+    if let Some(offset) = given["offset"].as_u64() {
+        request = request.offset(offset as usize);
     }
     if let Some(name) = given["algorithm"].as_str() {
         request = request.algorithm(name);

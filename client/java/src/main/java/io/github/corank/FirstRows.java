@@ -1,12 +1,13 @@
 package io.github.corank;
 
 /**
- * How many rows a sort with a limit returns, and the most that it may; -1 is not known before the
- * answer.
+ * How many rows a sort with a limit or an offset returns, and the most that it may; -1 is not known
+ * before the answer.
  */
 record FirstRows(long count, long most) {
   /** Of a sort of so many rows; a limit or segments that are null are not there. */
-  static FirstRows of(long rows, Long limit, Input segments) {
+  static FirstRows of(long all, long offset, Long limit, Input segments) {
+    long rows = all < 0 ? all : Math.max(0, all - Math.max(0, offset));
     if (limit == null || rows < 0 || limit >= rows) {
       return new FirstRows(rows, rows);
     }

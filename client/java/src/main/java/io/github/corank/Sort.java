@@ -15,6 +15,7 @@ public final class Sort extends Operator<SortResult> {
   private Input values;
   private Input segments;
   private Long limit;
+  private long offset;
   private SortOrder order = SortOrder.SORT_ORDER_ASCENDING;
   private SortAlgorithm algorithm = SortAlgorithm.AUTO;
   private SortOutput output = SortOutput.SORT_OUTPUT_KEYS;
@@ -82,6 +83,14 @@ public final class Sort extends Operator<SortResult> {
   }
 
   /**
+   * Leaves out the first elements of the order, before {@link #limit} counts. Not with segments.
+   */
+  public Sort offset(long offset) {
+    this.offset = offset;
+    return this;
+  }
+
+  /**
    * Finds the segments of the result of a sort with these segments and this limit: the results of
    * segment i are from result[i] to result[i + 1].
    */
@@ -107,7 +116,10 @@ public final class Sort extends Operator<SortResult> {
     if (limit != null) {
       request.setLimit(limit);
     }
-    FirstRows rows = FirstRows.of(keys.count(), limit, segments);
+    if (offset != 0) {
+      request.setOffset(offset);
+    }
+    FirstRows rows = FirstRows.of(keys.count(), offset, limit, segments);
     task.pieces("keys", keys, request.getKeysBuilder());
     if (values != null) {
       task.pieces("values", values, request.getValuesBuilder());

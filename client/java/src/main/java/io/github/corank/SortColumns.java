@@ -18,6 +18,7 @@ public final class SortColumns extends Operator<SortColumnsResult> {
   private Input segments;
   private Input runs;
   private Long limit;
+  private long offset;
   private SortAlgorithm algorithm = SortAlgorithm.AUTO;
   private SortOutput output = SortOutput.SORT_OUTPUT_KEYS;
 
@@ -89,6 +90,12 @@ public final class SortColumns extends Operator<SortColumnsResult> {
     return this;
   }
 
+  /** Leaves out the first rows of the order, before {@link #limit} counts. Not with segments. */
+  public SortColumns offset(long offset) {
+    this.offset = offset;
+    return this;
+  }
+
   /**
    * Merges tables: rows are sorted runs, one after the other, and run i is rows offsets[i] to
    * offsets[i + 1]; offsets rise from 0 to the number of rows. Equal rows of an earlier run come
@@ -119,7 +126,10 @@ public final class SortColumns extends Operator<SortColumnsResult> {
     if (limit != null) {
       request.setLimit(limit);
     }
-    FirstRows first = FirstRows.of(rows, limit, segments);
+    if (offset != 0) {
+      request.setOffset(offset);
+    }
+    FirstRows first = FirstRows.of(rows, offset, limit, segments);
     for (int at = 0; at < columns.size(); ++at) {
       addColumn(task, request.addKeyColumnsBuilder(), at, first);
     }

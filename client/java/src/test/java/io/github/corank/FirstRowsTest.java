@@ -17,11 +17,14 @@ class FirstRowsTest {
   @Test
   void aSortKnowsHowManyRowsItReturnsOrHowManyAtMost() {
     Elements here = Elements.of(SEGMENTS);
-    assertEquals(new FirstRows(10, 10), FirstRows.of(10, null, here));
-    assertEquals(new FirstRows(2, 2), FirstRows.of(10, 2L, null));
-    assertEquals(new FirstRows(-1, -1), FirstRows.of(-1, 2L, here));
-    assertEquals(new FirstRows(4, 4), FirstRows.of(10, 2L, here));
-    assertEquals(new FirstRows(10, 10), FirstRows.of(10, 10L, here));
-    assertEquals(new FirstRows(2, 2), FirstRows.of(10, 2L, Elements.of(new long[] {0, 9, -9})));
+    assertEquals(new FirstRows(10, 10), FirstRows.of(10, 0, null, here));
+    assertEquals(new FirstRows(2, 2), FirstRows.of(10, 0, 2L, null));
+    assertEquals(new FirstRows(-1, -1), FirstRows.of(-1, 0, 2L, here));
+    assertEquals(new FirstRows(4, 4), FirstRows.of(10, 0, 2L, here));
+    assertEquals(new FirstRows(10, 10), FirstRows.of(10, 0, 10L, here));
+    assertEquals(new FirstRows(7, 7), FirstRows.of(10, 3, null, null));
+    assertEquals(new FirstRows(1, 1), FirstRows.of(10, 9, 2L, null));
+    assertEquals(new FirstRows(0, 0), FirstRows.of(10, Long.MAX_VALUE, 2L, null));
+    assertEquals(new FirstRows(2, 2), FirstRows.of(10, 0, 2L, Elements.of(new long[] {0, 9, -9})));
   }
 }

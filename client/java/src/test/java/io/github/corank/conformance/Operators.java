@@ -136,7 +136,7 @@ final class Operators {
   }
 
   private Made sort() {
-    expect("keys", "values", "output", "order", "algorithm", "segment_offsets", "limit");
+    expect("keys", "values", "output", "order", "algorithm", "segment_offsets", "limit", "offset");
     Sort made = Sort.of(input("keys"));
     List<String> names = new ArrayList<>();
     String output = text("output", "keys");
@@ -165,6 +165,9 @@ final class Operators {
     }
     if (given.has("limit")) {
       made.limit(given.get("limit").getAsLong());
+    }
+    if (given.has("offset")) {
+      made.offset(given.get("offset").getAsLong());
     }
     return new Made(made, names);
   }
@@ -209,7 +212,15 @@ final class Operators {
   }
 
   private Made sortColumns() {
-    expect("columns", "values", "output", "limit", "algorithm", "segment_offsets", "run_offsets");
+    expect(
+        "columns",
+        "values",
+        "output",
+        "limit",
+        "offset",
+        "algorithm",
+        "segment_offsets",
+        "run_offsets");
     SortColumns made = SortColumns.of(columns("columns"));
     if (given.has("segment_offsets")) {
       made.segments(input("segment_offsets"));
@@ -238,6 +249,9 @@ final class Operators {
     }
     if (given.has("limit")) {
       made.limit(given.get("limit").getAsLong());
+    }
+    if (given.has("offset")) {
+      made.offset(given.get("offset").getAsLong());
     }
     if (given.has("algorithm")) {
       made.algorithm(SortAlgorithm.valueOf(text("algorithm", "").toUpperCase(Locale.ROOT)));
