@@ -163,6 +163,53 @@ absl::StatusOr<Contest> PrepareSegmentedTopK(const Row& identity, int64_t segmen
   return contest;
 }
 
+/// Finds the median. The reference sorts all keys; those of floats are positive, so that their bits sort as unsigned.
+absl::StatusOr<Contest> PrepareNth(const Row& identity, KeyType type, const Ceilings* ceilings, Gpu* gpu) {
+  constexpr int64_t kKeyBytes = sizeof(uint32_t);
+  const auto data = std::make_shared<TopKData>();
+  absl::Status status = CreateAll({{&data->keys, kKeyBytes * identity.n},
+                                   {&data->ours, kKeyBytes},
+                                   {&data->with_indices, kKeyBytes},
+                                   {&data->indices, kKeyBytes},
+                                   {&data->reference, kKeyBytes * identity.n}});
+  if (!status.ok()) return status;
+  SortReference<uint32_t> reference;
+  reference.keys_in = data->keys.as<uint32_t>();
+  reference.keys_out = data->reference.as<uint32_t>();
+  reference.count = identity.n;
+  status = ToStatus(CubRadixSortKeys(reference, nullptr, &data->workspace_bytes, gpu->stream()), "sizing");
+  status.Update(CreateAll({{&data->workspace, static_cast<int64_t>(data->workspace_bytes)}}));
+  if (!status.ok()) return status;
+  InputSpec spec;
+  spec.count = identity.n;
+  spec.shift = IsFloat(type) ? 2 : 0;
+  status = gpu->Run([&](cudaStream_t stream) { return FillKeys(spec, data->keys.as<uint32_t>(), stream); });
+  if (!status.ok()) return status;
+
+  SortArgs args = ArgsOf(type, identity.n, 1, *data);
+  args.offset = identity.n / 2;
+  Contest contest;
+  AddOurs(args, *data, gpu, &contest);
+  contest.contestants.push_back({identity.reference_name, [=] {
+                                   return gpu->Time([&](cudaStream_t stream) {
+                                     size_t size = data->workspace_bytes;
+                                     return CubRadixSortKeys(reference, data->workspace.get(), &size, stream);
+                                   });
+                                 }});
+  contest.check = [=] {
+    const uint32_t* const median = data->reference.as<uint32_t>() + identity.n / 2;
+    absl::Status same = gpu->CompareBits(data->ours.get(), median, kKeyBytes);
+    same.Update(gpu->CompareBits(data->with_indices.get(), median, kKeyBytes));
+    return same;
+  };
+  contest.rows = [=](const std::vector<Summary>& seconds) {
+    Row row = RowOf(identity, seconds, *ceilings);
+    row.note = "the reference sorts all keys";
+    return std::vector<Row>{row};
+  };
+  return contest;
+}
+
 }  // namespace
 
 void AddTopKCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* ceilings, std::vector<Case>* cases) {
@@ -181,6 +228,17 @@ void AddTopKCases(const KernelBenchOptions& options, Gpu* gpu, const Ceilings* c
                         : PrepareTopK<uint32_t>(identity, limit, ceilings, gpu);
       }));
     }
+  }
+  for (const KeyType type : {KeyType::kUint32, KeyType::kFloat32}) {
+    Row identity;
+    identity.row = "n-th element, the median";
+    identity.type = IsFloat(type) ? "f32" : "u32";
+    identity.n = options.Count(28);
+    identity.distribution = "uniform";
+    identity.unit = "GB/s";
+    identity.reference_name = "cub::DeviceRadixSort";
+    cases->push_back(CaseOf(absl::StrCat("nth/", identity.type, "/", identity.n), options, identity,
+                            [=] { return PrepareNth(identity, type, ceilings, gpu); }));
   }
   constexpr int64_t kSegments = 256, kLimit = 256;
   Row identity;

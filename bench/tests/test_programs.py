@@ -87,6 +87,7 @@ def test_kernel_bench_writes_valid_results_with_checked_answers(tmp_path: Path) 
     sorts = {"sort AUTO", "sort MERGESORT", "merge AUTO", "segmented sort"}
     selections = {f"{work} by {what}" for work in ("select", "partition") for what in ("flags", "threshold")}
     others = {"load balance", "insert", "remove", "rank dense", "rank min", "rank ordinal", "search by columns"}
+    others.add("n-th element, the median")
     assert sorts | selections | others <= {row["row"] for row in rows}
     assert all(row["checked"] for row in rows if row["reference_name"])
 
