@@ -249,6 +249,7 @@ int64_t SelectItems(Item* items, int64_t count, int64_t limit, Parallel& paralle
 
 template <typename Item>
 ItemBand SelectBand(Item* items, int64_t count, int64_t first, int64_t end, Parallel& parallel) {
+  using Number = decltype(NumberOf(*items));
   const ItemBand all{0, count};
   const RankBand band = BandAround(count, first, end);
   if (band.samples == 0 || sizeof(Item) <= 2) return all;  // short items are counted
@@ -258,22 +259,21 @@ ItemBand SelectBand(Item* items, int64_t count, int64_t first, int64_t end, Para
     sample[static_cast<size_t>(i)] = items[SampledPlace(i, band.samples, count, &unused)];
   }
   QuickSort(sample.data(), band.samples);
-  const bool has_low = band.low >= 0, has_high = band.high < band.samples;
-  const Item low = sample[static_cast<size_t>(has_low ? band.low : 0)];
-  const Item high = sample[static_cast<size_t>(has_high ? band.high : 0)];
-  const ItemLess less;
-  const auto is_below = [&](Item item) { return has_low && less(item, low); };
-  const auto is_above = [&](Item item) { return has_high && less(high, item); };
+  const Number low = band.low < 0 ? Number{0} : NumberOf(sample[static_cast<size_t>(band.low)]);
+  const Number high = band.high == band.samples ? ~Number{0} : NumberOf(sample[static_cast<size_t>(band.high)]);
+  const Number range = high - low;
 
-  // Only a sample that bounds the results well may move items.
+  // Only a sample that bounds the results well may move items. Comparisons are sums, because nobody can predict whether
+  // an item lies below the median.
   const int64_t chunks = ChunkCount(count, parallel.threads());
   std::vector<ItemBand> found(static_cast<size_t>(chunks));
-  parallel.ForPieces(chunks, [&](int64_t chunk) {
+  parallel.ForPieces(chunks, [&found, items, count, chunks, low, range](int64_t chunk) {
+    const int64_t chunk_end = PieceBegin(count, chunk + 1, chunks);
     ItemBand own;
-    for (int64_t i = PieceBegin(count, chunk, chunks); i < PieceBegin(count, chunk + 1, chunks); ++i) {
-      const bool below = is_below(items[i]);
-      own.below += below ? 1 : 0;
-      own.count += below || is_above(items[i]) ? 0 : 1;
+    for (int64_t i = PieceBegin(count, chunk, chunks); i < chunk_end; ++i) {
+      const Number number = NumberOf(items[i]);
+      own.below += number < low ? 1 : 0;
+      own.count += static_cast<Number>(number - low) <= range ? 1 : 0;
     }
     found[static_cast<size_t>(chunk)] = own;
   });
@@ -283,11 +283,11 @@ ItemBand SelectBand(Item* items, int64_t count, int64_t first, int64_t end, Para
     sum.count += own.count;
   }
   if (sum.below > first || sum.below + sum.count < end || sum.count > count / 2) return all;
-  parallel.ForPieces(chunks, [&](int64_t chunk) {
-    const int64_t begin = PieceBegin(count, chunk, chunks);
+  parallel.ForPieces(chunks, [items, count, chunks, low, range](int64_t chunk) {
+    const int64_t begin = PieceBegin(count, chunk, chunks), chunk_end = PieceBegin(count, chunk + 1, chunks);
     Item* to = items + begin;
-    for (int64_t i = begin; i < PieceBegin(count, chunk + 1, chunks); ++i) {
-      if (!is_below(items[i]) && !is_above(items[i])) *to++ = items[i];
+    for (int64_t i = begin; i < chunk_end; ++i) {
+      if (static_cast<Number>(NumberOf(items[i]) - low) <= range) *to++ = items[i];
     }
   });
   Item* to = items + found.front().count;

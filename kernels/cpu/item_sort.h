@@ -16,15 +16,20 @@ namespace corank::cpu {
 /// hi is the more significant half.
 using Item128 = hwy::uint128_t;
 
+/// An item as a number of the language.
+template <typename Item>
+Item NumberOf(Item item) {
+  return item;
+}
+inline unsigned __int128 NumberOf(const Item128& item) {
+  return static_cast<unsigned __int128>(item.hi) << 64 | item.lo;
+}
+
 struct ItemLess {
   template <typename Item>
-  bool operator()(Item a, Item b) const {
-    return a < b;
+  bool operator()(const Item& a, const Item& b) const {
+    return NumberOf(a) < NumberOf(b);
   }
-  bool operator()(const Item128& a, const Item128& b) const { return Wide(a) < Wide(b); }
-
- private:
-  static unsigned __int128 Wide(const Item128& item) { return static_cast<unsigned __int128>(item.hi) << 64 | item.lo; }
 };
 
 /// Whether SortItems and SortItemSegments use `temp`.

@@ -80,11 +80,12 @@ Item* SortAsAsked(const SortArgs& args, Buffers<Item> buffers, Parallel& paralle
     return buffers.temp;
   }
   ItemBand sorted{0, args.count};
-  if (algorithm == SortAlgorithm::kRadix && args.offset > 0) {
+  if (algorithm == SortAlgorithm::kRadix && args.ResultCount() < args.count) {
     const int64_t end = ResultsEnd(args.count, args.offset, args.limit);
     sorted = SelectBand(buffers.items, args.count, args.offset, end, parallel);
-  } else if (algorithm == SortAlgorithm::kRadix) {
-    sorted.count = SelectItems(buffers.items, args.count, args.ResultCount(), parallel);
+    if (args.offset == 0 && sorted.count == args.count) {
+      sorted.count = SelectItems(buffers.items, args.count, end, parallel);
+    }
   }
   return SortItems(buffers.items, buffers.temp, sorted.count, algorithm, parallel) + (args.offset - sorted.below);
 }

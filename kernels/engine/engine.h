@@ -152,8 +152,8 @@ class EngineStream {
   /// waited for earlier work in order to look at the keys) or done (CPU).
   virtual absl::Status Sort(const SortArgs& args, OperatorReport* report) = 0;
   /// Sorts several arrays independently; CUDA sorts many of them in one launch. Each array has 1 to kSortEachKeys keys,
-  /// without values, indices or limit, and algorithm AUTO. The key type and order of the first array apply to all.
-  /// `reports` has one element for each array. The caller may release `sorts` after the return.
+  /// without values, indices, limit or offset, and algorithm AUTO. The key type and order of the first array apply to
+  /// all. `reports` has one element for each array. The caller may release `sorts` after the return.
   virtual absl::Status SortEach(absl::Span<const SortArgs> sorts, OperatorReport* reports) = 0;
   virtual absl::Status SortColumns(const ColumnSortArgs& args, OperatorReport* report) = 0;
   virtual absl::Status Merge(const MergeArgs& args, OperatorReport* report) = 0;
