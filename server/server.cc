@@ -308,7 +308,6 @@ absl::Status Server::StartRpc() {
   environment.planner.long_bytes = options_.long_bytes;
   environment.planner.most_shards = options_.devices_per_request;
   environment.planner.shard_bytes = options_.shard_bytes;
-  environment.planner.exchanges_through_host = options_.exchanges_through_host;
   environment.planner.in_pieces = options_.in_pieces.value_or(engine_info().kind == EngineKind::kCuda);
   environment.planner.max_host_bytes = plan_.streams.max_host_bytes;
   environment.planner.max_device_bytes = plan_.streams.max_device_bytes;

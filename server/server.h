@@ -80,10 +80,9 @@ class Server {
     int64_t host_bytes = 0;
     /// Arrays outside a message are large if they have more bytes. A GPU copies as much in about a millisecond.
     int64_t long_bytes = int64_t{32} << 20;
-    /// PlannerOptions::most_shards, shard_bytes and exchanges_through_host.
+    /// PlannerOptions::most_shards and shard_bytes.
     int devices_per_request = 0;
     int64_t shard_bytes = int64_t{32} << 20;
-    bool exchanges_through_host = false;
     /// Whether large arrays in shared memory are processed in pieces; unset: on a GPU, whose copies then overlap with
     /// the work. A CPU has nothing to overlap.
     std::optional<bool> in_pieces;

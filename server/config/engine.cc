@@ -20,8 +20,8 @@ ABSL_FLAG(int32_t, devices_per_request, 0,
 ABSL_FLAG(
     std::string, peer_access, "auto",
     "Whether GPUs read each other's memory. auto: where the host supports it. off: never, which is for tests. GPUs "
-    "that cannot read it share fewer requests, and their sharded arrays have one part. With off, GPUs also share "
-    "sorts by passing rows through the host, which gains less than over links.");
+    "that cannot read it pass the rows of shared sorts through the host, which gains less. They share no gathers, "
+    "moves and scatters, and their sharded arrays have one part.");
 ABSL_FLAG(int32_t, lanes, 4, "Requests that each device runs at the same time, 1 to 256.");
 ABSL_FLAG(int32_t, long_lanes, 8,
           "Streams, and requests on large arrays outside messages, that each device runs at the same time, 1 to 256.");
@@ -69,7 +69,6 @@ absl::Status ReadPeerAccess(Configuration& configuration) {
   if (access != "auto" && access != "off")
     return BadValue("peer-access", absl::StrCat("'", access, "' is not auto or off"));
   configuration.engine.peer_access = access == "auto";
-  configuration.server.exchanges_through_host = access == "off";
   return absl::OkStatus();
 }
 

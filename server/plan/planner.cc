@@ -21,17 +21,18 @@ Strategy ChooseStrategy(const Workload& work, const PlannerOptions& options) {
 
 namespace {
 
-// An estimate, not a measurement: devices without links spend 2 ms more on waits for cuts and starts of copies, which
-// is the time of this many times the least bytes of a device.
-constexpr int64_t kDetour = 3;
+// Without links each device needs the least bytes times this, at least. Two H200s of which neither used its link then
+// sorted keys, pairs and tables 1.10 to 1.21 times as fast as one, and with half the bytes 0.90 to 0.98 times
+// (bench/NOTES.md, "One array on several GPUs"). More than two devices have not been measured.
+constexpr int64_t kCostThroughHost = 2;
 
 // An estimate of the time of the bus that is busy longest, in bytes. One half of the work is copied in and then the
 // other one out. Where copies pass through the host, each device meanwhile takes the rows that the others had, and
-// gives them as many. It has been compared with arrays of one size only (bench/NOTES.md, "One array on several GPUs"),
-// so only --peer-access=off asks for it.
+// gives them as many. The waits for cuts and the starts of these copies take as long as `least_bytes`, by the same
+// measurement.
 int64_t BusBytes(int64_t work_bytes, int64_t least_bytes, uint64_t devices, bool are_linked) {
   const int64_t count = std::max(1, DeviceSet::Count(devices)), part = work_bytes / count;
-  return are_linked ? part : part + part / 2 * (count - 1) / count + kDetour * least_bytes;
+  return are_linked ? part : part + part / 2 * (count - 1) / count + least_bytes;
 }
 
 }  // namespace
@@ -40,12 +41,14 @@ uint64_t ChooseShards(int64_t work_bytes, const Sharing& sharing, uint64_t idle,
                       const PlannerOptions& options) {
   constexpr int64_t kArrays = 64;
   if (sharing.arrays == 0) return 0;
-  int64_t most = options.most_shards == 0 ? DeviceSet::kMaxDevices : options.most_shards;
-  const int64_t least = options.shard_bytes * sharing.cost * ((sharing.arrays + kArrays - 1) / kArrays);
-  most = std::min(most, work_bytes / least);
-  uint64_t shards = topology.Choose(idle, most, sharing.exchange != Exchange::kNone);
-  if (sharing.exchange == Exchange::kCopies && options.exchanges_through_host) {
-    const uint64_t all = topology.Choose(idle, most, /*are_linked=*/false);
+  const int64_t least = options.shard_bytes * ((sharing.arrays + kArrays - 1) / kArrays);
+  const auto choose = [&](int64_t cost, bool are_linked) {
+    const int64_t most = options.most_shards == 0 ? DeviceSet::kMaxDevices : options.most_shards;
+    return topology.Choose(idle, std::min(most, work_bytes / (least * cost)), are_linked);
+  };
+  uint64_t shards = choose(sharing.cost, sharing.exchange != Exchange::kNone);
+  if (sharing.exchange == Exchange::kCopies) {
+    const uint64_t all = choose(std::max(sharing.cost, kCostThroughHost), /*are_linked=*/false);
     if (!topology.AreLinked(all) &&
         BusBytes(work_bytes, least, all, false) < BusBytes(work_bytes, least, shards, true)) {
       shards = all;

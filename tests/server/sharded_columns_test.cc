@@ -269,7 +269,7 @@ double Milliseconds(int64_t rows, int64_t row_bytes, int devices) {
 
 TEST(SharingAColumnSort, PaysWhereItIsChosen) {
   const std::vector<uint64_t> links(8, 0xFF);
-  const Sharing sharing{3, Exchange::kReads, ShardedColumnSortOperation::kCost};
+  const Sharing sharing{3, Exchange::kCopies, ShardedColumnSortOperation::kCost};
   for (const int64_t row_bytes : {2, 12, 20, 1000}) {  // of arrays and results
     for (int most = 2; most <= 8; ++most) {
       PlannerOptions options;

@@ -37,7 +37,6 @@ class ShardedTest : public ::testing::Test {
     options.queue.direct_bytes = 0;
     options.shard_bytes = kShardBytes;
     options.devices_per_request = devices_per_request;
-    options.exchanges_through_host = true;
     options.arrays.max_bytes = kept_bytes_;
     options.streams.max_host_bytes = pinned_bytes_;
     if (work_bytes_ > 0) options.device_budget_bytes = work_bytes_;

@@ -287,25 +287,43 @@ TEST(ChooseShards, NeedsNoLinksWhereDevicesExchangeNothing) {
   EXPECT_EQ(ChooseShards(10'000, {1, Exchange::kReads}, 0b111, none, options), 0U);
 }
 
-// On two devices, a bus that also brings a quarter of the rows needs 5/8 of the time of one device.
-TEST(ChooseShards, CopiesThroughTheHostWhereThatTakesLessTime) {
+TEST(ChooseShards, CopiesThroughTheHostFromTwiceTheBytesOn) {
+  PlannerOptions options;
+  options.shard_bytes = 100;
+  const std::vector<uint64_t> none = {0b001, 0b010, 0b100};
+  for (const int64_t cost : {1, 2}) {
+    const Sharing sort{1, Exchange::kCopies, cost};
+    EXPECT_EQ(ChooseShards(399, sort, 0b111, none, options), 0U);
+    EXPECT_EQ(ChooseShards(400, sort, 0b111, none, options), 0b011U);
+    EXPECT_EQ(ChooseShards(400, sort, 0b100, none, options), 0U) << "one alone";
+    EXPECT_EQ(ChooseShards(599, sort, 0b111, none, options), 0b011U);
+    EXPECT_EQ(ChooseShards(600, sort, 0b111, none, options), 0b111U);
+  }
+  EXPECT_EQ(ChooseShards(599, {1, Exchange::kCopies, 3}, 0b011, none, options), 0U);
+  EXPECT_EQ(ChooseShards(600, {1, Exchange::kCopies, 3}, 0b011, none, options), 0b011U);
+  EXPECT_EQ(ChooseShards(1199, {129, Exchange::kCopies}, 0b011, none, options), 0U) << "a part of each array is short";
+  EXPECT_EQ(ChooseShards(1200, {129, Exchange::kCopies}, 0b011, none, options), 0b011U);
+  EXPECT_EQ(ChooseShards(200, {1, Exchange::kCopies}, 0b11, Topology({0b11, 0b11}), options), 0b11U) << "over a link";
+  options.most_shards = 1;
+  EXPECT_EQ(ChooseShards(10'000, {1, Exchange::kCopies}, 0b111, none, options), 0U);
+  EXPECT_EQ(ChooseShards(int64_t{1} << 27, {1, Exchange::kCopies}, 0b011, none, {}), 0b011U) << "as measured";
+}
+
+// A pair with a link needs 1/2 of the time of one device. Three devices, whose buses also bring the rows of the others,
+// need 4/9, and four 11/32. These also wait as long as 100 bytes take.
+TEST(ChooseShards, CopiesThroughTheHostWhereThatTakesLessTimeThanOverLinks) {
   PlannerOptions options;
   options.shard_bytes = 100;
   const Sharing sort{1, Exchange::kCopies};
-  const std::vector<uint64_t> none = {0b01, 0b10};
-  EXPECT_EQ(ChooseShards(10'000, sort, 0b11, none, options), 0U) << "only if wanted";
-  options.exchanges_through_host = true;
-  EXPECT_EQ(ChooseShards(801, sort, 0b11, none, options), 0b11U);
-  EXPECT_EQ(ChooseShards(800, sort, 0b11, none, options), 0U) << "the waits take longer";
-  EXPECT_EQ(ChooseShards(1000, {1, Exchange::kCopies, 2}, 0b11, none, options), 0U);
-  EXPECT_EQ(ChooseShards(1000, sort, 0b01, none, options), 0U) << "one alone";
-  EXPECT_EQ(ChooseShards(300, sort, 0b11, Topology({0b11, 0b11}), options), 0b11U) << "over a link";
-  const std::vector<uint64_t> pairs = {0b0011, 0b0011, 0b1100, 0b1100};
-  EXPECT_EQ(ChooseShards(1000, sort, 0b1111, pairs, options), 0b0011U) << "a pair with a link";
-  EXPECT_EQ(ChooseShards(5000, sort, 0b1111, pairs, options), 0b1111U);
+  const std::vector<uint64_t> one_pair = {0b011, 0b011, 0b100};
+  EXPECT_EQ(ChooseShards(1800, sort, 0b111, one_pair, options), 0b011U);
+  EXPECT_EQ(ChooseShards(1802, sort, 0b111, one_pair, options), 0b111U);
+  const std::vector<uint64_t> two_pairs = {0b0011, 0b0011, 0b1100, 0b1100};
+  EXPECT_EQ(ChooseShards(799, sort, 0b1111, two_pairs, options), 0b0011U);
+  EXPECT_EQ(ChooseShards(800, sort, 0b1111, two_pairs, options), 0b1111U);
   options.most_shards = 2;
-  EXPECT_EQ(ChooseShards(5000, sort, 0b1111, pairs, options), 0b0011U);
-  EXPECT_EQ(ChooseShards(5000, sort, 0b0110, pairs, options), 0b0110U) << "of two pairs";
+  EXPECT_EQ(ChooseShards(5000, sort, 0b1111, two_pairs, options), 0b0011U);
+  EXPECT_EQ(ChooseShards(5000, sort, 0b0110, two_pairs, options), 0b0110U) << "of two pairs";
 }
 
 TEST(ChooseShards, TakesTheDevicesWithTheBestConnections) {
