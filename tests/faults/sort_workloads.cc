@@ -24,6 +24,7 @@ struct SortOf {
   Source values;  // none: random bytes
   bool indices = false;
   std::vector<int64_t> segment_offsets;
+  int64_t offset = 0;
   int64_t limit = -1;
   Pace pace = Pace::kPhases;
 };
@@ -38,6 +39,7 @@ WorkloadRun Sort(SortOf of) {
         args.order = of.order;
         args.algorithm = of.algorithm;
         args.count = of.count;
+        args.offset = of.offset;
         args.limit = of.limit;
         if (!of.segment_offsets.empty()) {
           CORANK_ASSIGN_OR_RETURN(args.segment_offsets, request.Numbers(of.segment_offsets));
@@ -275,6 +277,19 @@ std::vector<Workload> LookWorkloads() {
   add_first("look for the first keys with values", {"WriteSelectedKernel<", "GatherKernel<"},
             [&](SortOf& of) { of.values = numbers, of.value_bytes = 4; });
   add_first("look for the first keys of eight bytes with indices", {"GatherKernel<"}, [&](SortOf& of) {
+    of.type = kLong, of.keys = Looked(kLong, LookedPattern(kLong, Distribution::kUniform)), of.indices = true;
+  });
+  const auto add_middle = [&](const char* name, std::vector<std::string> kernels, auto change) {
+    SortOf of = Looked(kWord);
+    of.keys = uniform, of.offset = kCount / 2, of.limit = 10;
+    change(of);
+    kernels.insert(kernels.end(), {"SampleBandKernel<", "::BandKernel<"});
+    all.push_back(Of(name, SortAlgorithm::kMergesort, std::move(kernels), of));
+  };
+  add_middle("look for keys in the middle", {}, [](SortOf&) {});
+  add_middle("look for keys in the middle with values", {"WriteSelectedKernel<", "GatherKernel<"},
+             [&](SortOf& of) { of.values = numbers, of.value_bytes = 4; });
+  add_middle("look for keys in the middle of eight bytes with indices", {"GatherKernel<"}, [&](SortOf& of) {
     of.type = kLong, of.keys = Looked(kLong, LookedPattern(kLong, Distribution::kUniform)), of.indices = true;
   });
   SortOf segments = Looked(kWord);
