@@ -1,4 +1,5 @@
 // Group on a GPU at the sizes of its kernels, compared with loops. The conformance tests of the engines add the types.
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -135,6 +136,14 @@ TEST(CudaGroup, JoinsTheNodesOfManyTilesInTwoLaunches) {
       if (HasFailure()) return;
     }
   }
+}
+
+TEST(CudaGroup, CountsWhereABlockTakesSeveralTiles) {
+  CORANK_SKIP_WITHOUT_GPU();
+  int multiprocessors = 0;
+  ASSERT_EQ(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0), cudaSuccess);
+  const int64_t blocks = int64_t{multiprocessors} * GroupTuning::kCompactBlocks;
+  Check(KeyType::kInt32, 5 * blocks * kCompactTile / 2 + 77, 1000, 1, 200);
 }
 
 TEST(CudaGroup, NamesTheFirstKeyOutOfOrder) {
