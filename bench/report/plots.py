@@ -223,35 +223,40 @@ def plot_in_flight(plt: Any, rows: list[Row], path: Path) -> bool:
     return plot_curve(plt, path, lines, ("calls in flight", "latency, µs"))
 
 
-def device_lines(rows: list[Row]) -> dict[str, list[tuple[int, float]]]:
+def device_lines(rows: list[Row]) -> dict[str, dict[str, list[tuple[int, float]]]]:
     """Parts of the time that one device takes, by the number of devices, of works that three numbers of them do."""
-    lines: dict[str, list[tuple[int, float]]] = {}
+    lines: dict[str, dict[str, list[tuple[int, float]]]] = {}
     for row in rows:
         if row["reference_name"] != "one device" or not row["ratio"]:
             continue
-        devices = int(row["details"]["devices"])
-        work = row["row"].rpartition(", ")[0]
-        points = lines.setdefault(f"{work}, {row['type']}, {count(row['n'])}, {row['distribution']}", [(1, 1.0)])
-        points.append((devices, 1 / row["ratio"]))
-    return {name: points for name, points in lines.items() if len(points) > 2}
+        of_work = lines.setdefault(row["row"].rpartition(", ")[0], {})
+        points = of_work.setdefault(f"{row['type']}, {count(row['n'])}, {row['distribution']}", [(1, 1.0)])
+        points.append((int(row["details"]["devices"]), 1 / row["ratio"]))
+    long = {
+        work: {name: points for name, points in of_work.items() if len(points) > 2} for work, of_work in lines.items()
+    }
+    return {work: of_work for work, of_work in long.items() if of_work}
 
 
 def plot_devices(plt: Any, rows: list[Row], path: Path) -> bool:
-    """Time against the number of devices that share one array; the dashed line is the work divided by that number."""
+    """Time against the number of devices that share one array, one panel per work; dashed: one time by that number."""
     lines = device_lines(rows)
     if not lines:
         return False
-    numbers = sorted({devices for points in lines.values() for devices, _ in points})
-    lines["divided by the number"] = [(devices, 1 / devices) for devices in numbers]
-    fig, axes = plt.subplots(figsize=(6.4, 4.8))
-    draw_lines(axes, lines, {"divided by the number"})
-    axes.set_xticks(numbers, [str(devices) for devices in numbers])
-    axes.set_yticks([part for part in (1, 0.7, 0.5, 0.35, 0.25, 0.125) if part >= 1 / numbers[-1]])
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("")
-    axes.set_xlabel("devices")
-    axes.set_ylabel("time, as a part of that of one device")
-    axes.legend(fontsize=8)
+    fig, places = grid(plt, len(lines), 3, (4.2, 3.6))
+    for axes, (work, of_work) in zip(places, lines.items(), strict=True):
+        numbers = sorted({devices for points in of_work.values() for devices, _ in points})
+        of_work["divided by the number"] = [(devices, 1 / devices) for devices in numbers]
+        draw_lines(axes, of_work, {"divided by the number"})
+        axes.set_xticks(numbers, [str(devices) for devices in numbers])
+        axes.set_yticks([part for part in (1, 0.7, 0.5, 0.35, 0.25, 0.125) if part >= 1 / numbers[-1]])
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("")
+        axes.set_title(work, fontsize=9)
+        axes.set_xlabel("devices")
+        axes.legend(fontsize=7, loc="lower left")
+    for axes in places[::3]:
+        axes.set_ylabel("time, as a part of that of one device")
     save(plt, fig, path)
     return True
 
