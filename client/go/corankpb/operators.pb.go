@@ -1026,11 +1026,11 @@ type SortRequest struct {
 	// The destination of the ranks. Default: inline.
 	RanksDestination *Destination `protobuf:"bytes,13,opt,name=ranks_destination,json=ranksDestination,proto3" json:"ranks_destination,omitempty"`
 	// Merges tables: rows are 1 to 1024 sorted runs, one after the other, and run r is rows [offsets[r], offsets[r+1]).
-	// INT64, one more than there are runs, from 0 to the number of rows, never decreasing. Returns what a sort without
-	// runs does. Needs `key_columns`, whose order the runs have, AUTO, and no segments. A run that is out of order is
-	// INVALID_ARGUMENT. Merge takes sorted `keys`.
+	// INT64, one more than there are runs, from 0 to the number of rows, never decreasing. Needs `key_columns`, AUTO and
+	// no segments. INVALID_ARGUMENT if a run is out of order. Returns what a sort without runs does. Merge takes `keys`.
 	RunOffsets *Array `protobuf:"bytes,14,opt,name=run_offsets,json=runOffsets,proto3,oneof" json:"run_offsets,omitempty"`
-	// Leaves out the first `offset` elements, 0 or more, before `limit` counts. Not with segments or an output of ranks.
+	// Leaves out the first `offset` results, 0 or more, as in SQL; then `limit` counts. Beyond the last one, nothing is
+	// left. Offset n and limit 1 are the n-th element, counted from 0. Not allowed with segments or an output of ranks.
 	Offset        *int64 `protobuf:"varint,15,opt,name=offset,proto3,oneof" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

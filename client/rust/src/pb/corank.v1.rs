@@ -389,12 +389,12 @@ pub struct SortRequest {
     #[prost(message, optional, tag = "13")]
     pub ranks_destination: ::core::option::Option<Destination>,
     /// Merges tables: rows are 1 to 1024 sorted runs, one after the other, and run r is rows \[offsets\[r\], offsets\[r+1\]).
-    /// INT64, one more than there are runs, from 0 to the number of rows, never decreasing. Returns what a sort without
-    /// runs does. Needs `key_columns`, whose order the runs have, AUTO, and no segments. A run that is out of order is
-    /// INVALID_ARGUMENT. Merge takes sorted `keys`.
+    /// INT64, one more than there are runs, from 0 to the number of rows, never decreasing. Needs `key_columns`, AUTO and
+    /// no segments. INVALID_ARGUMENT if a run is out of order. Returns what a sort without runs does. Merge takes `keys`.
     #[prost(message, optional, tag = "14")]
     pub run_offsets: ::core::option::Option<Array>,
-    /// Leaves out the first `offset` elements, 0 or more, before `limit` counts. Not with segments or an output of ranks.
+    /// Leaves out the first `offset` results, 0 or more, as in SQL; then `limit` counts. Beyond the last one, nothing is
+    /// left. Offset n and limit 1 are the n-th element, counted from 0. Not allowed with segments or an output of ranks.
     #[prost(int64, optional, tag = "15")]
     pub offset: ::core::option::Option<i64>,
 }
@@ -3812,8 +3812,8 @@ pub struct StoreArrayHeader {
     ///
     /// Any array of any operator may be sharded. All GPUs work together on a Merge, on ExpandIntervals, GatherIntervals,
     /// MoveIntervals, ScatterIntervals and LoadBalance, on a Sort of keys, and on a Sort by columns without ranks,
-    /// sorted runs and strings of variable length, if the results of a unary call are sharded or go to the message or to
-    /// shared memory. Otherwise one GPU copies the parts together. INVALID_ARGUMENT if the parts and the results exceed
+    /// offset, sorted runs and strings of variable length, if the results of a unary call are sharded or go to the message
+    /// or to shared memory. Otherwise one GPU copies the parts together. INVALID_ARGUMENT if parts and results exceed
     /// --device-budget-bytes: place the results so that all GPUs work together, or send less at a time. A Merge takes at
     /// most 32 parts of arrays: on N GPUs 32 / N arrays, those in other places included. INVALID_ARGUMENT also if the
     /// sharded arrays of a call, except counts and offsets, lie on different GPUs. Default: false.

@@ -167,8 +167,8 @@ export interface StoreArrayHeader {
    *
    * Any array of any operator may be sharded. All GPUs work together on a Merge, on ExpandIntervals, GatherIntervals,
    * MoveIntervals, ScatterIntervals and LoadBalance, on a Sort of keys, and on a Sort by columns without ranks,
-   * sorted runs and strings of variable length, if the results of a unary call are sharded or go to the message or to
-   * shared memory. Otherwise one GPU copies the parts together. INVALID_ARGUMENT if the parts and the results exceed
+   * offset, sorted runs and strings of variable length, if the results of a unary call are sharded or go to the message
+   * or to shared memory. Otherwise one GPU copies the parts together. INVALID_ARGUMENT if parts and results exceed
    * --device-budget-bytes: place the results so that all GPUs work together, or send less at a time. A Merge takes at
    * most 32 parts of arrays: on N GPUs 32 / N arrays, those in other places included. INVALID_ARGUMENT also if the
    * sharded arrays of a call, except counts and offsets, lie on different GPUs. Default: false.

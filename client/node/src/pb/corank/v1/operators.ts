@@ -348,14 +348,16 @@ export interface SortRequest {
     | undefined;
   /**
    * Merges tables: rows are 1 to 1024 sorted runs, one after the other, and run r is rows [offsets[r], offsets[r+1]).
-   * INT64, one more than there are runs, from 0 to the number of rows, never decreasing. Returns what a sort without
-   * runs does. Needs `key_columns`, whose order the runs have, AUTO, and no segments. A run that is out of order is
-   * INVALID_ARGUMENT. Merge takes sorted `keys`.
+   * INT64, one more than there are runs, from 0 to the number of rows, never decreasing. Needs `key_columns`, AUTO and
+   * no segments. INVALID_ARGUMENT if a run is out of order. Returns what a sort without runs does. Merge takes `keys`.
    */
   runOffsets?:
     | Array
     | undefined;
-  /** Leaves out the first `offset` elements, 0 or more, before `limit` counts. Not with segments or an output of ranks. */
+  /**
+   * Leaves out the first `offset` results, 0 or more, as in SQL; then `limit` counts. Beyond the last one, nothing is
+   * left. Offset n and limit 1 are the n-th element, counted from 0. Not allowed with segments or an output of ranks.
+   */
   offset?: number | undefined;
 }
 
