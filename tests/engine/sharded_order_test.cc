@@ -82,6 +82,7 @@ class JournalledStream final : public ForwardingStream {
       count += input.count;
     }
     work.writes.push_back({static_cast<const char*>(args.keys_out), count * KeyBytes(args.key_type)});
+    work.writes.push_back({static_cast<const char*>(args.values_out), count * args.value_bytes});
     journal_->Add(std::move(work), after_);
     return ForwardingStream::Merge(args, report);
   }
