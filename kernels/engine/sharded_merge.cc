@@ -138,7 +138,6 @@ std::vector<MergeInput> ShardedMerge::KeysOfRuns() const {
 
 absl::Status ShardedMerge::CutBySamples(std::vector<Run> runs, std::vector<const void*> are_ready,
                                         const std::vector<EngineStream*>& streams) {
-  are_linked_ = false;
   runs_ = std::move(runs);
   are_ready_ = std::move(are_ready);
   cuts_.resize(positions_.size() * runs_.size());
@@ -265,7 +264,7 @@ absl::Status ShardedMerge::CopyPiecesTo(size_t shard, size_t to, size_t number) 
   Tile& tile = tiles_[to][number];
   EngineStream& copier = *shards_[shard].copier;
   absl::Status status;
-  if (are_linked_) status = copier.After(last_copies_[to]);
+  if (options_.are_linked) status = copier.After(last_copies_[to]);
   if (number >= kBuffers) status.Update(copier.After(tiles_[to][number - kBuffers].is_merged));
   const std::vector<MergeInput> pieces = PiecesOf(to, number);
   const int64_t* const first_rows = CutAt(tile.cut);

@@ -52,6 +52,7 @@ class ShardedMerge {
     MergeAlgorithm algorithm = MergeAlgorithm::kAuto;
     int32_t value_bytes = 0;  // 0: no values
     bool check_sorted = false;
+    bool are_linked = true;  // the devices reach each other's memory. Copies to one device then take turns
     /// Least bytes of a tile. A shard has few tiles at most.
     int64_t tile_bytes = int64_t{32} << 20;
     int64_t offset = 0;  // rows of the merge before the result. Not of runs in host memory
@@ -166,7 +167,6 @@ class ShardedMerge {
   // send to one at a time halve each other's rate, and go on to the next one together. Through the host, the wait would
   // keep buses idle.
   std::vector<const void*> last_copies_;
-  bool are_linked_ = true;
   std::vector<int64_t> positions_;    // rows of the result before each cut
   std::vector<int64_t> cuts_;         // for each cut a row of each run
   std::atomic<bool> in_order_{true};  // across cuts

@@ -34,6 +34,7 @@ ShardedMerge::Options MergeOf(const ShardedSort::Options& options) {
   merge.key_type = options.key_type;
   merge.order = options.order;
   merge.value_bytes = options.value_bytes;
+  merge.are_linked = options.are_linked;
   merge.tile_bytes = options.tile_bytes;
   merge.offset = options.offset;
   return merge;

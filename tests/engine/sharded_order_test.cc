@@ -117,6 +117,7 @@ bool Conflict(const Work& a, const Work& b) {
 struct Way {
   int32_t value_bytes = 0;
   bool are_linked = true;
+  bool cuts_by_samples = false;
 };
 
 class ShardedOrderTest : public ::testing::TestWithParam<Way> {
@@ -152,13 +153,14 @@ class ShardedOrderTest : public ::testing::TestWithParam<Way> {
     }
     ShardedMerge::Options options;
     options.value_bytes = value_bytes;
+    options.are_linked = GetParam().are_linked;
     options.tile_bytes = 8'000;
     ShardedMerge merge(options, results);
     std::vector<std::unique_ptr<EngineStream>> owned;
     std::vector<EngineStream*> cutters;
     for (size_t i = 0; i < kShards; ++i) cutters.push_back(owned.emplace_back(*engine->CreateStream()).get());
     const absl::Status cut =
-        GetParam().are_linked ? merge.Cut(inputs, {}, *cutters.front()) : merge.CutBySamples(inputs, {}, cutters);
+        GetParam().cuts_by_samples ? merge.CutBySamples(inputs, {}, cutters) : merge.Cut(inputs, {}, *cutters.front());
     ASSERT_TRUE(cut.ok());
     ASSERT_TRUE(merge.Merge().ok());
     for (const auto& stream : streams_) ASSERT_TRUE(stream->Finish().ok());
@@ -217,7 +219,8 @@ TEST_P(ShardedOrderTest, CopiesToOneDeviceTakeTurns) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, ShardedOrderTest,
-                         ::testing::Values(Way{0, true}, Way{8, true}, Way{0, false}, Way{8, false}));
+                         ::testing::Values(Way{0, true}, Way{8, true}, Way{8, true, true}, Way{0, false, true},
+                                           Way{8, false, true}));
 
 }  // namespace
 }  // namespace corank
