@@ -245,10 +245,10 @@ TEST_F(RelayMemoryTest, KeepsSoManyBlocksFromTheStart) {
   }
 }
 
-TEST_F(RelayMemoryTest, CountsNoBlockThatItDidNotGet) {
+TEST_F(RelayMemoryTest, StartsWithFewerBlocksIfMemoryIsShort) {
   RelayMemory memory(PinnedMemory(0));
   FailFakeCall(2 * RelayMemory::kMostKept);  // the last allocation: each also sets the GPU
-  EXPECT_EQ(memory.Prepare().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(memory.Prepare().ok());
   EXPECT_EQ(FailedFakeCall(), "cudaHostAlloc");
   FailFakeCall(0);
   EXPECT_EQ(FakeObjects(), RelayMemory::kMostKept - 1);

@@ -15,7 +15,7 @@ absl::Status RelayMemory::Prepare() {
     if (h_block.ok()) taken.push_back(*h_block);
   }
   for (char* const h_block : taken) GiveBack(h_block);
-  return status;
+  return absl::IsResourceExhausted(status) ? absl::OkStatus() : status;
 }
 
 absl::StatusOr<char*> RelayMemory::Take() {

@@ -28,7 +28,8 @@ class RelayMemory {
   RelayMemory(const RelayMemory&) = delete;
   RelayMemory& operator=(const RelayMemory&) = delete;
 
-  /// Allocates the blocks that stay, so that no request waits for them.
+  /// Allocates the blocks that stay, so that no request waits for them. OK with fewer if memory is short: Take tries
+  /// again, and only copies between GPUs need them.
   absl::Status Prepare();
 
   /// RESOURCE_EXHAUSTED, or the source's error.
