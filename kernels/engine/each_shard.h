@@ -2,6 +2,7 @@
 #ifndef CORANK_KERNELS_ENGINE_EACH_SHARD_H_
 #define CORANK_KERNELS_ENGINE_EACH_SHARD_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,6 +21,11 @@ std::thread StartThread(std::function<void()> function);
 /// Calls work(0) to work(count - 1), each on a thread of its own except the first, and waits for all. Returns the first
 /// error. A call to the driver takes microseconds, so one thread for all devices would keep them waiting.
 /// RESOURCE_EXHAUSTED, without a call of `work`, if a thread does not start: the others could wait for it at a Barrier.
+/// `has_failed` becomes true once a call has returned an error, so that the others can stop.
+absl::Status OnEachShard(size_t count,
+                         absl::FunctionRef<absl::Status(size_t, const std::atomic<bool>& has_failed)> work,
+                         absl::FunctionRef<std::thread(std::function<void()>)> start = StartThread);
+/// The same for work that does not stop early, or stops at a Barrier.
 absl::Status OnEachShard(size_t count, absl::FunctionRef<absl::Status(size_t)> work,
                          absl::FunctionRef<std::thread(std::function<void()>)> start = StartThread);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <utility>
@@ -229,13 +230,14 @@ absl::Status ShardedSegments::Execute(Lane& lane, Outcome& outcome) {
   }
   CORANK_ASSIGN_OR_RETURN(const std::vector<Place> places, PlacesOf(results, parts));
   lane.set_next_stage(Stage::kCopyOut);
-  CORANK_RETURN_IF_ERROR(RetryForThreads(OnEachShard(parts.size(), [&](size_t i) -> absl::Status {
-    for (int64_t turn = 0; turn < kRangesOfDevice; ++turn) {
-      CORANK_RETURN_IF_ERROR(lane.CheckWanted());
-      CORANK_RETURN_IF_ERROR(SortRange(parts[i], RangeOf(static_cast<int64_t>(i), turn), places));
-    }
-    return parts[i].turns.FinishAll();
-  })));
+  CORANK_RETURN_IF_ERROR(
+      RetryForThreads(OnEachShard(parts.size(), [&](size_t i, const std::atomic<bool>& has_failed) -> absl::Status {
+        for (int64_t turn = 0; turn < kRangesOfDevice && !has_failed; ++turn) {
+          CORANK_RETURN_IF_ERROR(lane.CheckWanted());
+          CORANK_RETURN_IF_ERROR(SortRange(parts[i], RangeOf(static_cast<int64_t>(i), turn), places));
+        }
+        return parts[i].turns.FinishAll();
+      })));
   CORANK_RETURN_IF_ERROR(ReturnBits(places, parts));
   std::vector<const v1::RequestStats*> stats;
   SortAlgorithm algorithm = SortAlgorithm::kAuto;

@@ -30,6 +30,21 @@ TEST(OnEachShard, ReturnsTheErrorOfTheFirstShardThatHasOne) {
   EXPECT_EQ(status, absl::InternalError("1"));
 }
 
+TEST(OnEachShard, TellsTheOthersThatTheWorkOfOneHasFailed) {
+  for (const size_t failing : {0, 1, 3}) {
+    const absl::Status status = OnEachShard(4, [=](size_t shard, const std::atomic<bool>& has_failed) {
+      if (shard == failing) return absl::InternalError("as planned");
+      while (!has_failed) std::this_thread::yield();
+      return absl::OkStatus();
+    });
+    EXPECT_EQ(status, absl::InternalError("as planned"));
+  }
+  EXPECT_TRUE(OnEachShard(4, [](size_t, const std::atomic<bool>& has_failed) {
+                EXPECT_FALSE(has_failed);
+                return absl::OkStatus();
+              }).ok());
+}
+
 TEST(OnEachShard, DoesNoWorkUnlessEachThreadStarts) {
   constexpr int kShards = 5;
   for (int most = 0; most < kShards - 1; ++most) {

@@ -9,12 +9,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "kernels/engine/forwarding_engine.h"
 #include "server/run/operation.h"
 
@@ -197,7 +200,22 @@ class CountedLane final : public Lane {
     stream = std::make_unique<CountedStream>(*std::move(made), device, &calls_);
     return stream.get();
   }
-  absl::Status CheckWanted() override { return absl::OkStatus(); }
+  absl::Status CheckWanted() override {
+    if (!caller_) return absl::OkStatus();
+    if (std::this_thread::get_id() != *caller_) {
+      thread_local AtEnd at_end;
+      at_end.has_ended = &has_ended_;
+      return calls_.status;
+    }
+    has_ended_.WaitForNotification();
+    ++checks_;
+    return absl::OkStatus();
+  }
+  /// For work of two devices, on this thread and on another. CheckWanted fails on the other one; on this one it waits
+  /// until the other one has ended.
+  void FailOtherThread() { caller_ = std::this_thread::get_id(); }
+  /// Calls of CheckWanted on this thread since then.
+  int checks() const { return checks_; }
 
   /// The most device memory of any device, and the pinned memory of all.
   int64_t bytes() const {
@@ -219,9 +237,18 @@ class CountedLane final : public Lane {
   FailingCalls& calls() { return calls_; }
 
  private:
+  // Of a thread.
+  struct AtEnd {
+    absl::Notification* has_ended = nullptr;
+    ~AtEnd() { has_ended->Notify(); }
+  };
+
   const std::vector<Engine*> engines_;
   const bool is_late_;
   FailingCalls calls_;
+  std::optional<std::thread::id> caller_;
+  absl::Notification has_ended_;
+  int checks_ = 0;
   std::map<std::pair<int, int>, std::unique_ptr<CountedStream>> streams_;
 };
 

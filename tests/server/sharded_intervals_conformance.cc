@@ -416,6 +416,15 @@ TEST_F(ShardedMovesOn, LeaveNothingInProgressWhateverFails) {
   }
 }
 
+TEST_F(ShardedMovesOn, StopAsOtherIntervalsDoOnceADeviceHasFailed) {
+  MoveWork moves = WorkOf({SomeCounts(400, 3000, 9), 2, 2000});
+  ShardedMove sharded_move(std::make_unique<MoveOperation>(moves.spec), Mask(2), /*tile_bytes=*/2000);
+  ExpectEndOnceADeviceHasFailed(sharded_move);
+  Work work = ExpandOf({SomeCounts(500, 4000, 9), 2, 2000});
+  ShardedIntervals sharded(std::move(work.whole), Mask(2), /*tile_bytes=*/2000);
+  ExpectEndOnceADeviceHasFailed(sharded);
+}
+
 TEST_F(ShardedIntervalsOn, LeaveNothingInProgressWhateverFails) {
   Case test{SomeCounts(500, 4000, 9), 3, 2000};
   for (const Operator op : {Operator::kExpandIntervals, Operator::kGatherIntervals}) {

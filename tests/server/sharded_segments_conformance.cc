@@ -184,6 +184,19 @@ TEST_F(SharedSegments, LeaveNothingInProgressWhateverFails) {
   }
 }
 
+TEST_F(SharedSegments, AreLeftUnsortedOnceADeviceHasFailed) {
+  if (IsSkipped()) return;
+  places_.reserve(8);
+  const std::vector<int64_t> offsets = Offsets(50, 3001, false, 10);
+  SortOperation::Spec spec;
+  spec.keys = ArrayOf(MakeKeys(kType, Distribution::kSixteenDistinct, 3001, 3), v1::ELEMENT_TYPE_INT32, 4, {});
+  Bytes bytes(offsets.size() * sizeof(int64_t));
+  std::memcpy(bytes.data(), offsets.data(), bytes.size());
+  spec.segment_offsets = ArrayOf(bytes, v1::ELEMENT_TYPE_INT64, 8, {});
+  ShardedSegmentSort sorting(spec, Mask(2));
+  ExpectEndOnceADeviceHasFailed(sorting);
+}
+
 TEST_F(SharedSegments, AreSharedWhereSeveralDevicesHelp) {
   if (IsSkipped()) return;
   places_.reserve(16);

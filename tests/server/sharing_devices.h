@@ -95,6 +95,15 @@ class SharingDevicesTest : public ::testing::Test {
     operand.device = device;
   }
 
+  /// Of two devices' work: once the second one has failed, the first one stops at its next turn.
+  void ExpectEndOnceADeviceHasFailed(Operation& sharded) {
+    CountedLane lane(engines_);
+    lane.FailOtherThread();
+    corank::Outcome outcome;
+    EXPECT_EQ(sharded.Execute(lane, outcome), lane.calls().status);
+    EXPECT_LE(lane.checks(), 1) << "one for each turn";
+  }
+
   static uint64_t Mask(int devices) { return (uint64_t{1} << devices) - 1; }
 
   /// The results in host memory or in parts.

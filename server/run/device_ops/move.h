@@ -2,6 +2,7 @@
 #ifndef CORANK_SERVER_RUN_DEVICE_OPS_MOVE_H_
 #define CORANK_SERVER_RUN_DEVICE_OPS_MOVE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -118,8 +119,8 @@ class ShardedMove final : public Operation {
   absl::Status TakeParts(std::vector<std::unique_ptr<Part>>& parts, Operand& source);
   absl::Status Check(EngineStream& stream, OperatorReport* report) const;
   // Cuts the intervals, a tile at a time, and moves what goes from the parts of the source to a part of the
-  // destination. A thread for each part.
-  absl::Status MoveInto(Part& part, Lane& lane, const Operand& source) const;
+  // destination. A thread for each part; it stops once `has_failed`.
+  absl::Status MoveInto(Part& part, Lane& lane, const Operand& source, const std::atomic<bool>& has_failed) const;
   absl::Status Return(const RowResult& result, Part& part) const;
 
   const std::unique_ptr<MoveOperation> whole_;

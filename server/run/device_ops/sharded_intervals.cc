@@ -1,6 +1,7 @@
 #include "server/run/device_ops/sharded_intervals.h"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <utility>
 
@@ -107,10 +108,10 @@ class ShardedIntervals::Part {
     return turns_.Make(kTileStreams);
   }
   absl::Status Make(const IntervalOperation& whole, int64_t most_rows, int64_t most_intervals,
-                    const std::vector<RowResult>& rows) {
+                    const std::vector<RowResult>& rows, const std::atomic<bool>& has_failed) {
     IntervalCursor cursor(whole.counts());
     if (first_ > 0 && left_ > 0) cursor.Next(first_, whole.counts().count);
-    while (left_ > 0) {
+    while (left_ > 0 && !has_failed) {
       CORANK_RETURN_IF_ERROR(lane_.CheckWanted());
       CORANK_RETURN_IF_ERROR(MakeTile(whole, cursor.Next(std::min(most_rows, left_), most_intervals), rows));
     }
@@ -170,8 +171,9 @@ absl::Status ShardedIntervals::Execute(Lane& lane, Outcome& outcome) {
     CORANK_RETURN_IF_ERROR(parts.back().Prepare(i, *whole_));
   }
   lane.set_next_stage(Stage::kCopyOut);
-  CORANK_RETURN_IF_ERROR(RetryForThreads(OnEachShard(
-      parts.size(), [&](size_t i) { return parts[i].Make(*whole_, TileRows(), TileIntervals(), results); })));
+  CORANK_RETURN_IF_ERROR(RetryForThreads(OnEachShard(parts.size(), [&](size_t i, const std::atomic<bool>& has_failed) {
+    return parts[i].Make(*whole_, TileRows(), TileIntervals(), results, has_failed);
+  })));
   std::vector<const v1::RequestStats*> stats;
   for (Part& part : parts) {
     stats.push_back(&part.stats());

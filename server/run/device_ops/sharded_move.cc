@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "kernels/engine/alignment.h"
@@ -97,9 +98,10 @@ absl::Status ShardedMove::Check(EngineStream& stream, OperatorReport* report) co
   return stream.EndKernels();
 }
 
-absl::Status ShardedMove::MoveInto(Part& part, Lane& lane, const Operand& source) const {
+absl::Status ShardedMove::MoveInto(Part& part, Lane& lane, const Operand& source,
+                                   const std::atomic<bool>& has_failed) const {
   int64_t from = 0;
-  for (int64_t i = 0; i < spec().counts.count;) {
+  for (int64_t i = 0; i < spec().counts.count && !has_failed;) {
     CORANK_RETURN_IF_ERROR(lane.CheckWanted());
     const int64_t end = std::min(i + TileIntervals(), spec().counts.count);
     CORANK_ASSIGN_OR_RETURN(EngineStream* const stream, part.turns.Next());
@@ -150,8 +152,9 @@ absl::Status ShardedMove::Execute(Lane& lane, Outcome& outcome) {
   for (const std::unique_ptr<Part>& part : parts) CORANK_RETURN_IF_ERROR(part->inputs.FinishAll());
   lane.set_next_stage(Stage::kKernel);
   for (const std::unique_ptr<Part>& part : parts) CORANK_RETURN_IF_ERROR(part->turns.Make(kTileStreams));
-  CORANK_RETURN_IF_ERROR(
-      RetryForThreads(OnEachShard(parts.size(), [&](size_t i) { return MoveInto(*parts[i], lane, source); })));
+  CORANK_RETURN_IF_ERROR(RetryForThreads(OnEachShard(parts.size(), [&](size_t i, const std::atomic<bool>& has_failed) {
+    return MoveInto(*parts[i], lane, source, has_failed);
+  })));
   lane.set_next_stage(Stage::kCopyOut);
   CORANK_RETURN_IF_ERROR(lane.CheckWanted());
   std::vector<const v1::RequestStats*> stats;
