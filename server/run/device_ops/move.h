@@ -35,7 +35,8 @@ class MoveOperation final : public IntervalOperation {
   };
   /// Several devices take less time than one from this many bytes of arrays and results for each interval on. For two
   /// to eight devices, the host cuts an interval of a gather in 9 to 17 ns, and one of another move in 16 to 27, in
-  /// which a bus brings 0.9 to 1.4 KB. A gather returns rows meanwhile.
+  /// which a bus brings 0.9 to 1.4 KB. A gather returns rows meanwhile. These times are of one thread for all devices;
+  /// now each device has a thread, which reads all intervals of a move.
   static constexpr int64_t kLeastGatheredBytes = 2048, kLeastMovedBytes = 4096;
 
   explicit MoveOperation(Spec spec);
