@@ -199,13 +199,14 @@ absl::Status ShardedTable::BeginTile(Part& part, size_t number) const {
   if (number >= part.tiles.size()) return absl::OkStatus();
   Tile& tile = part.tiles[number];
   const int64_t whole = shape_.WholeRows(1);
-  const std::vector<int64_t> begin = cuts_->At(tile.cut), end = cuts_->At(tile.cut + 1);
+  const std::vector<int64_t> begin = number == 0 ? cuts_->At(tile.cut) : part.cut;
+  part.cut = cuts_->At(tile.cut + 1);
   tile.offsets = {0};
   for (size_t i = 0; i < parts_.size(); ++i) {
     const int64_t first = begin[i] / whole * whole;
     tile.first_of.push_back(first);
     tile.before += begin[i] - first;
-    tile.offsets.push_back(tile.offsets.back() + std::min(RoundUp(end[i], whole), parts_[i].kept) - first);
+    tile.offsets.push_back(tile.offsets.back() + std::min(RoundUp(part.cut[i], whole), parts_[i].kept) - first);
   }
   const TableSize size{tile.offsets.back()};
   CORANK_ASSIGN_OR_RETURN(tile.stream, part.turns->Next());

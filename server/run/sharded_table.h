@@ -93,7 +93,8 @@ class ShardedTable {
     std::vector<char*> unsorted = {}, sorted = {};
     OperatorReport report = {};
     std::vector<Tile> tiles = {};
-    absl::Status merged = {};  // what the merges report
+    std::vector<int64_t> cut = {};  // the last one that BeginTile found: the next tile begins there
+    absl::Status merged = {};       // what the merges report
     v1::RequestStats stats = {};
   };
 
