@@ -52,7 +52,8 @@ class ShardedSort {
   /// `result_count`: the largest of all shards.
   static int64_t WorkspaceBytes(const Options& options, int64_t count, int64_t result_count, int shards,
                                 const Engine& engine);
-  /// The same for the pinned memory that the streams of all shards hand out.
+  /// The same for the pinned memory that the streams of all shards hand out, with kRelayBytes for each shard without
+  /// links. An engine keeps some of these (EngineInfo::relay_bytes), but a request that finds them in use pins more.
   static int64_t HostBytes(const Options& options, int64_t count, int64_t result_count, int shards);
 
   /// Call these in this order, once each. If one fails, or the work is not wanted any more, finish the streams of all

@@ -79,7 +79,8 @@ int64_t ShardedTable::AllKept() const {
 
 int64_t ShardedTable::host_bytes() const {
   const auto parts = static_cast<int64_t>(parts_.size()), cuts = static_cast<int64_t>(positions_.size());
-  const int64_t relays = are_linked_ ? 0 : parts * kRelayBytes;  // for pieces; results are then in host memory
+  // For pieces; results are then in host memory. See ShardedSort::HostBytes.
+  const int64_t relays = are_linked_ ? 0 : parts * kRelayBytes;
   return relays + TableCuts::HostBytes(shape_, AllKept(), parts, cuts);
 }
 
@@ -229,7 +230,8 @@ absl::Status ShardedTable::CopyPiece(EngineStream& stream, const Tile& tile, siz
 
 absl::Status ShardedTable::SendPieces(size_t from, size_t number) {
   EngineStream& copier = *parts_[from].copier;
-  // To the next device first, so that at any time each device gets rows from one other.
+  // To the next device first, so that the devices begin with different ones. Nothing keeps this order later: two may
+  // send to one at a time (ShardedMerge::SendPieces has turns).
   for (size_t step = 1; step < parts_.size(); ++step) {
     std::vector<Tile>& tiles = parts_[(from + step) % parts_.size()].tiles;
     if (number >= tiles.size()) continue;
