@@ -108,7 +108,8 @@ void FillMove(const Data& data, const InputSpec& uniform) {
 using Fill = void (*)(const Data& data, const InputSpec& uniform);
 using Make = std::unique_ptr<Operation> (*)(const Data& data, size_t index);
 
-absl::StatusOr<Contest> Prepare(const Row& row, Fill fill, Make make, const std::vector<Engine*>& engines) {
+absl::StatusOr<Contest> Prepare(const Row& row, Fill fill, Make make, const std::vector<Engine*>& engines,
+                                bool are_linked) {
   auto made = AllocateData(row.n, sizeof(uint32_t), /*value_bytes=*/0, engines);
   if (!made.ok()) return made.status();
   const std::shared_ptr<Data> data = *made;
@@ -119,7 +120,7 @@ absl::StatusOr<Contest> Prepare(const Row& row, Fill fill, Make make, const std:
   return ContestOf(
       data, row, [](size_t) { return 1.0; }, engines,
       [=](size_t index, const std::vector<Engine*>& on) {
-        return [data, worker = std::make_shared<Worker>(make(*data, index), on)] { return worker->Run(); };
+        return [data, worker = std::make_shared<Worker>(make(*data, index), on, are_linked)] { return worker->Run(); };
       });
 }
 
@@ -134,7 +135,7 @@ void Add(const ShardsBenchOptions& options, const std::vector<Engine*>& engines,
   row.unit = "Grows/s";
   entry.name = absl::StrCat("intervals/", name, "/", counts);
   entry.repetitions = options.repetitions;
-  entry.prepare = [=] { return Prepare(row, fill, make, engines); };
+  entry.prepare = [=, are_linked = options.are_linked] { return Prepare(row, fill, make, engines, are_linked); };
   cases->push_back(std::move(entry));
 }
 

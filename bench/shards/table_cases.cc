@@ -44,8 +44,9 @@ ColumnSortOperation::Spec SpecOf(const Data& data, const Offsets& offsets, size_
 
 // Sorts on some devices, copies included.
 std::shared_ptr<Worker> SorterOf(const Data& data, const Offsets& offsets, size_t index,
-                                 const std::vector<Engine*>& engines) {
-  return std::make_shared<Worker>(std::make_unique<ColumnSortOperation>(SpecOf(data, offsets, index)), engines);
+                                 const std::vector<Engine*>& engines, bool are_linked) {
+  return std::make_shared<Worker>(std::make_unique<ColumnSortOperation>(SpecOf(data, offsets, index)), engines,
+                                  are_linked);
 }
 
 Offsets SegmentsOf(int64_t rows, int64_t rows_of_segment) {
@@ -57,7 +58,8 @@ Offsets SegmentsOf(int64_t rows, int64_t rows_of_segment) {
 }
 
 template <typename Bits>
-absl::StatusOr<Contest> Prepare(const Row& row, int64_t rows_of_segment, const std::vector<Engine*>& engines) {
+absl::StatusOr<Contest> Prepare(const Row& row, int64_t rows_of_segment, const std::vector<Engine*>& engines,
+                                bool are_linked) {
   auto made = AllocateData(row.n, sizeof(Bits), sizeof(Bits), engines);
   if (!made.ok()) return made.status();
   const std::shared_ptr<Data> data = *made;
@@ -75,7 +77,7 @@ absl::StatusOr<Contest> Prepare(const Row& row, int64_t rows_of_segment, const s
   return ContestOf(
       data, row, [](size_t) { return 1.0; }, engines,
       [=](size_t index, const std::vector<Engine*>& on) {
-        return [data, sorter = SorterOf(*data, offsets, index, on)] { return sorter->Run(); };
+        return [data, sorter = SorterOf(*data, offsets, index, on, are_linked)] { return sorter->Run(); };
       });
 }
 
@@ -91,7 +93,9 @@ void Add(const ShardsBenchOptions& options, int64_t rows_of_segment, const std::
   row.unit = "Grows/s";
   entry.name = absl::StrCat(rows_of_segment > 0 ? "segments/" : "table/", row.type);
   entry.repetitions = options.repetitions;
-  entry.prepare = [=] { return Prepare<Bits>(row, rows_of_segment, engines); };
+  entry.prepare = [=, are_linked = options.are_linked] {
+    return Prepare<Bits>(row, rows_of_segment, engines, are_linked);
+  };
   cases->push_back(std::move(entry));
 }
 

@@ -56,9 +56,10 @@ class PinnedTarget final : public ResultTarget {
 /// Does the work on some devices, copies included.
 class Worker {
  public:
-  Worker(std::unique_ptr<Operation> whole, const std::vector<Engine*>& engines) : lane_(engines) {
+  /// `are_linked`: the devices reach each other's memory.
+  Worker(std::unique_ptr<Operation> whole, const std::vector<Engine*>& engines, bool are_linked) : lane_(engines) {
     const uint64_t devices = (uint64_t{1} << engines.size()) - 1;
-    work_ = engines.size() == 1 ? std::move(whole) : whole->Sharded({devices});
+    work_ = engines.size() == 1 ? std::move(whole) : whole->Sharded({devices, are_linked});
   }
 
   absl::StatusOr<double> Run() {
