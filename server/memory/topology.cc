@@ -42,6 +42,16 @@ bool Topology::AreLinked(uint64_t devices) const {
   return true;
 }
 
+uint64_t Topology::OnOwnBuses(uint64_t devices) const {
+  for (size_t i = 0; i < links.size(); ++i) {
+    if ((devices >> i & 1) == 0) continue;
+    for (size_t other = i + 1; other < links.size(); ++other) {
+      if (links[i][other].shares_bus) devices &= ~(uint64_t{1} << other);
+    }
+  }
+  return devices;
+}
+
 uint64_t Topology::Choose(uint64_t devices, int64_t most, bool are_linked) const {
   uint64_t best = 0;
   int64_t best_count = 0;

@@ -26,15 +26,6 @@ namespace {
 // (bench/NOTES.md, "One array on several GPUs"). More than two devices have not been measured.
 constexpr int64_t kCostThroughHost = 2;
 
-// An estimate of the time of the bus that is busy longest, in bytes. One half of the work is copied in and then the
-// other one out. Where copies pass through the host, each device meanwhile takes the rows that the others had, and
-// gives them as many. The waits for cuts and the starts of these copies take as long as `least_bytes`, by the same
-// measurement.
-int64_t BusBytes(int64_t work_bytes, int64_t least_bytes, uint64_t devices, bool are_linked) {
-  const int64_t count = std::max(1, DeviceSet::Count(devices)), part = work_bytes / count;
-  return are_linked ? part : part + part / 2 * (count - 1) / count + least_bytes;
-}
-
 }  // namespace
 
 uint64_t ChooseShards(int64_t work_bytes, const Sharing& sharing, uint64_t idle, const Topology& topology,
@@ -42,17 +33,13 @@ uint64_t ChooseShards(int64_t work_bytes, const Sharing& sharing, uint64_t idle,
   constexpr int64_t kArrays = 64;
   if (sharing.arrays == 0) return 0;
   const int64_t least = options.shard_bytes * ((sharing.arrays + kArrays - 1) / kArrays);
-  const auto choose = [&](int64_t cost, bool are_linked) {
+  const auto choose = [&](uint64_t devices, int64_t cost, bool are_linked) {
     const int64_t most = options.most_shards == 0 ? DeviceSet::kMaxDevices : options.most_shards;
-    return topology.Choose(idle, std::min(most, work_bytes / (least * cost)), are_linked);
+    return topology.Choose(devices, std::min(most, work_bytes / (least * cost)), are_linked);
   };
-  uint64_t shards = choose(sharing.cost, sharing.exchange != Exchange::kNone);
-  if (sharing.exchange == Exchange::kCopies) {
-    const uint64_t all = choose(std::max(sharing.cost, kCostThroughHost), /*are_linked=*/false);
-    if (!topology.AreLinked(all) &&
-        BusBytes(work_bytes, least, all, false) < BusBytes(work_bytes, least, shards, true)) {
-      shards = all;
-    }
+  uint64_t shards = choose(idle, sharing.cost, sharing.exchange != Exchange::kNone);
+  if (DeviceSet::Count(shards) < 2 && sharing.exchange == Exchange::kCopies) {
+    shards = choose(topology.OnOwnBuses(idle), std::max(sharing.cost, kCostThroughHost), /*are_linked=*/false);
   }
   return DeviceSet::Count(shards) < 2 ? 0 : shards;
 }

@@ -63,8 +63,8 @@ inline bool IsLong(const Workload& work, const PlannerOptions& options) {
 /// The devices, of the `idle` ones, that share a request whose work they can share: two or more, or 0 for one device.
 /// Only idle ones do, because several requests at a time are done sooner with a device for each. Of more arrays than 64
 /// each device takes more bytes, because it copies a part of every array and short copies cost more than they bring;
-/// and Sharing::cost times as many. They reach each other's memory unless they need not. Exchange::kCopies pass through
-/// the host where the buses need less time for that. Pure.
+/// and Sharing::cost times as many. They reach each other's memory unless they need not. Where no two of the idle ones
+/// do, Exchange::kCopies pass through the host, between devices with a bus each. Pure.
 uint64_t ChooseShards(int64_t work_bytes, const Sharing& sharing, uint64_t idle, const Topology& topology,
                       const PlannerOptions& options);
 

@@ -126,7 +126,7 @@ TEST_F(ConfigTest, LogsAreJsonUnlessTextIsAskedForOrStderrIsATerminal) {
   EXPECT_EQ(forced, LogFormat::kJson);
 }
 
-TEST_F(ConfigTest, GpusExchangeThroughTheHostOnlyWithoutPeerAccess) {
+TEST_F(ConfigTest, PeerAccessIsOnUnlessTurnedOff) {
   EXPECT_TRUE(Read({})->engine.peer_access);
   EXPECT_FALSE(Read({"--peer-access=off"})->engine.peer_access);
 }

@@ -309,21 +309,35 @@ TEST(ChooseShards, CopiesThroughTheHostFromTwiceTheBytesOn) {
   EXPECT_EQ(ChooseShards(int64_t{1} << 27, {1, Exchange::kCopies}, 0b011, none, {}), 0b011U) << "as measured";
 }
 
-// A pair with a link needs 1/2 of the time of one device. Three devices, whose buses also bring the rows of the others,
-// need 4/9, and four 11/32. These also wait as long as 100 bytes take.
-TEST(ChooseShards, CopiesThroughTheHostWhereThatTakesLessTimeThanOverLinks) {
+TEST(ChooseShards, CopiesThroughTheHostOnlyWhereNoTwoIdleDevicesAreLinked) {
   PlannerOptions options;
   options.shard_bytes = 100;
   const Sharing sort{1, Exchange::kCopies};
   const std::vector<uint64_t> one_pair = {0b011, 0b011, 0b100};
-  EXPECT_EQ(ChooseShards(1800, sort, 0b111, one_pair, options), 0b011U);
-  EXPECT_EQ(ChooseShards(1802, sort, 0b111, one_pair, options), 0b111U);
+  EXPECT_EQ(ChooseShards(1'000'000, sort, 0b111, one_pair, options), 0b011U);
+  EXPECT_EQ(ChooseShards(1'000'000, sort, 0b101, one_pair, options), 0b101U);
   const std::vector<uint64_t> two_pairs = {0b0011, 0b0011, 0b1100, 0b1100};
-  EXPECT_EQ(ChooseShards(799, sort, 0b1111, two_pairs, options), 0b0011U);
-  EXPECT_EQ(ChooseShards(800, sort, 0b1111, two_pairs, options), 0b1111U);
-  options.most_shards = 2;
-  EXPECT_EQ(ChooseShards(5000, sort, 0b1111, two_pairs, options), 0b0011U);
-  EXPECT_EQ(ChooseShards(5000, sort, 0b0110, two_pairs, options), 0b0110U) << "of two pairs";
+  EXPECT_EQ(ChooseShards(1'000'000, sort, 0b1111, two_pairs, options), 0b0011U);
+  EXPECT_EQ(ChooseShards(1'000'000, sort, 0b1110, two_pairs, options), 0b1100U);
+  EXPECT_EQ(ChooseShards(1'000'000, sort, 0b0110, two_pairs, options), 0b0110U) << "of two pairs";
+  EXPECT_EQ(ChooseShards(199, sort, 0b1111, two_pairs, options), 0U);
+}
+
+TEST(ChooseShards, CopiesThroughTheHostBetweenDevicesWithABusEach) {
+  PlannerOptions options;
+  options.shard_bytes = 100;
+  const Sharing sort{1, Exchange::kCopies};
+  Topology topology({0b0001, 0b0010, 0b0100, 0b1000});
+  topology.links.assign(4, std::vector<DeviceLink>(4));
+  for (const size_t one : {0, 2}) {
+    topology.links[one][one + 1].shares_bus = topology.links[one + 1][one].shares_bus = true;
+  }
+  EXPECT_EQ(ChooseShards(10'000, sort, 0b1111, topology, options), 0b0101U);
+  EXPECT_EQ(ChooseShards(10'000, sort, 0b1110, topology, options), 0b0110U);
+  EXPECT_EQ(ChooseShards(10'000, sort, 0b1100, topology, options), 0U);
+  EXPECT_EQ(ChooseShards(10'000, {1, Exchange::kNone}, 0b1100, topology, options), 0b1100U) << "exchange nothing";
+  topology.reach = {0b0011, 0b0011, 0b1100, 0b1100};
+  EXPECT_EQ(ChooseShards(10'000, sort, 0b1100, topology, options), 0b1100U) << "over a link";
 }
 
 TEST(ChooseShards, TakesTheDevicesWithTheBestConnections) {

@@ -91,6 +91,19 @@ TEST(Topology, AvoidsASharedBusAndThenAnotherNumaNode) {
   EXPECT_EQ(topology.Choose(0xFF, 2), 0b11U);
 }
 
+TEST(Topology, KeepsTheFirstDeviceOfEachBus) {
+  EXPECT_EQ(Topology(AllReach(3)).OnOwnBuses(0b110), 0b110U) << "unknown links";
+  Topology topology = WithLinks(6);
+  EXPECT_EQ(topology.OnOwnBuses(0b111111), 0b111111U);
+  for (const size_t one : {0, 1}) {
+    for (size_t other = one + 1; other < 3; ++other) Connect(topology, one, other, {0, true});
+  }
+  Connect(topology, 3, 5, {0, true});
+  EXPECT_EQ(topology.OnOwnBuses(0b111111), 0b011001U);
+  EXPECT_EQ(topology.OnOwnBuses(0b110110), 0b110010U);
+  EXPECT_EQ(topology.OnOwnBuses(0), 0U);
+}
+
 TEST(Topology, TakesNoNodeForKnownThatIsNot) {
   Topology topology(AllReach(3));
   topology.numa_nodes = {-1, -1, -1};
