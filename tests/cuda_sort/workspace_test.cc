@@ -43,5 +43,30 @@ TEST_P(SortWorkspace, IsOneMoreCopyAndOnePercent) {
   }
 }
 
+TEST_P(SortWorkspace, WithAnOffsetHasACopyOfTheWantedResultsUpToTheLast) {
+  constexpr int64_t kConstant = int64_t{1} << 20;
+  for (const int64_t count : {int64_t{1} << 28, (int64_t{1} << 32) + 1}) {
+    const int index_bytes = IndexBytes(count - 1);
+    ForEachForm(GetParam(), [&](SortAlgorithm algorithm, const Payload& payload, Order order) {
+      SortArgs args = ArgsFor(GetParam(), order, algorithm, payload, count);
+      args.offset = count / 2;
+      args.limit = 10;
+      SortArgs whole = args.FromTheFirst();
+      int row_bytes = payload.keys ? KeyBytes(GetParam()) : 0;
+      if (payload.value_bytes == 4 || payload.value_bytes == 8) {
+        row_bytes += payload.value_bytes;
+      } else if (payload.value_bytes > 0 || payload.indices) {
+        row_bytes += index_bytes;
+        whole.value_bytes = 0;
+        whole.values_in = whole.values_out = nullptr;
+        whole.indices_out = &whole;
+      }
+      EXPECT_LE(cuda::SortWorkspaceBytes(args),
+                whole.ResultCount() * row_bytes + cuda::SortWorkspaceBytes(whole) + kConstant);
+    });
+    if (HasFailure()) return;
+  }
+}
+
 }  // namespace
 }  // namespace corank::testing

@@ -126,9 +126,7 @@ cudaError_t CarveCutSort(const SortArgs& args, int64_t look_count, Workspace wor
   }
   SortArgs& whole = cut->whole = args.FromTheFirst();
   const int64_t rows = whole.ResultCount();
-  // As in SortWorkspaceBytes, keys that are not wanted may only be unknown yet.
-  void* const d_keys = workspace.CarveBytes(rows * KeyBytes(args.key_type));
-  if (args.keys_out != nullptr) whole.keys_out = d_keys;
+  if (args.keys_out != nullptr) whole.keys_out = workspace.CarveBytes(rows * KeyBytes(args.key_type));
   const bool moves_values = args.value_bytes == 4 || args.value_bytes == 8;
   if (moves_values) {
     whole.values_out = workspace.CarveBytes(rows * args.value_bytes);

@@ -13,16 +13,17 @@ namespace corank::cuda {
 
 /// Bytes of workspace that Sort needs for these arguments and this look_count (see Sort). Does not follow pointers, but
 /// depends on whether keys_out, indices_out and segment_offsets are null. With a null keys_out (not wanted, or not
-/// known yet), the result is an upper bound for both cases. May query the properties of the current device.
+/// known yet) and no offset, the result is an upper bound for both cases. May query the properties of the current
+/// device.
 ///
 /// For every algorithm, order and type: keys and payload once more, 1 %, and 4 MiB. More if an output cannot hold the
 /// intermediate results: one array of keys if keys_out is null, one of keys and payload if limit < count. Segments take
 /// one more bit for each key and 80 bytes for each window of 2048 or 4096 keys. Values of other widths than 4 and 8
 /// bytes are gathered: two arrays of indices (32-bit ones below 2^32 keys) replace them. With segments and a limit,
 /// keys and payload need a third copy, and one more bit for each key (segment_limit.h). With an offset, the results and
-/// those left out before them are made in the workspace: their keys and their payload or, for values of other widths
-/// than 4 and 8 bytes, their indices. ODD_EVEN_MERGESORT always carries the index beside values, and two arrays of keys
-/// and indices for floats.
+/// those left out before them are made in the workspace: their keys, if keys_out is not null, and their payload or, for
+/// values of other widths than 4 and 8 bytes, their indices. ODD_EVEN_MERGESORT always carries the index beside values,
+/// and two arrays of keys and indices for floats.
 int64_t SortWorkspaceBytes(const SortArgs& args, int64_t look_count);
 inline int64_t SortWorkspaceBytes(const SortArgs& args) { return SortWorkspaceBytes(args, kAutoLookCount); }
 
