@@ -1,11 +1,13 @@
 // More keys than 32-bit arithmetic can count: every algorithm, and every other path of AUTO.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <ostream>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "kernels/cuda/sort/selection_rules.h"
 #include "kernels/cuda/sort/sort.h"
 #include "tests/support/large_device.h"
 #include "tests/support/large_keys.h"
@@ -112,6 +114,43 @@ TEST_P(CudaSortLarge, AnswersAsTheOrderThatIsKnown) {
   if (want.values) {
     EXPECT_TRUE(HoldsKeysInOrder<uint8_t>(d_values_out.get(), keys, want.order, results));
   }
+}
+
+TEST(CudaSortLargeOffset, ReturnsIndicesFromTheMiddle) {
+  constexpr int64_t kOffset = kBeyond32 / 2, kLimit = 10;
+  const LargeKeys keys = LargeKeys::Random(kBeyond32, 4, 1 << 20, 46);
+  SortArgs args;
+  args.count = kBeyond32;
+  args.offset = kOffset;
+  args.limit = kLimit;
+  args.indices_out = &args;  // only whether it is null matters
+  ASSERT_GT(cuda::PlanMiddle(args).capacity, 0);
+  ASSERT_EQ(cuda::PlanMiddle(args).form, cuda::SelectedForm::kIndices);
+  const int64_t keys_bytes = kBeyond32 * int64_t{sizeof(uint32_t)}, indices_bytes = kLimit * int64_t{sizeof(int64_t)};
+  const int64_t workspace_bytes = cuda::SortWorkspaceBytes(args);
+
+  CORANK_SKIP_WITHOUT_GPU_MEMORY(keys_bytes + indices_bytes + workspace_bytes);
+  const DeviceMemory d_keys_in = OnDevice(keys_bytes), d_indices_out = OnDevice(indices_bytes);
+  const DeviceMemory d_workspace = OnDevice(workspace_bytes);
+  const PinnedMemory h_letter = Pinned(cuda::kSortLetterBytes);
+  FillDevice(keys.FirstPeriod(), d_keys_in.get(), keys_bytes);
+  args.keys_in = d_keys_in.get();
+  args.indices_out = d_indices_out.get();
+  OperatorReport report;
+  ASSERT_EQ(cuda::Sort(args, d_workspace.get(), workspace_bytes, &report, nullptr, h_letter.get()), cudaSuccess);
+  EXPECT_EQ(report.results, kLimit);
+
+  DeviceReader<int64_t> reader(d_indices_out.get(), kLimit);
+  int64_t end = 0;  // of the range, in the order of all keys
+  bool same = true;
+  keys.InOrder(args.order, kOffset + kLimit, [&](uint32_t, int64_t first, int64_t length) {
+    end += length;
+    if (end <= kOffset) return;
+    const int64_t wanted = std::min(length, end - kOffset);
+    same &= reader.NextAre(wanted, [&](int64_t i) { return first + length - wanted + i; });
+  });
+  EXPECT_TRUE(same);
+  EXPECT_EQ(end, kOffset + kLimit);
 }
 
 }  // namespace
