@@ -47,7 +47,7 @@ bool SparesInputs(const SortOperation::Spec& sort) {
 bool Takes(const SortOperation::Spec& sort) {
   if (sort.limit == 0) return false;
   if (CameInStream(sort.keys)) return TakesStreams(sort);
-  return sort.keys.count > 0 && RowSource::CanRead(sort.keys) &&
+  return sort.result_count() > 0 && RowSource::CanRead(sort.keys) &&
          (sort.keys.is_shared || (sort.values && sort.values->is_shared)) &&
          (!sort.want_keys || RowResult::CanHold(sort.keys_target)) &&
          (!sort.want_indices || RowResult::CanHold(sort.indices_target)) &&

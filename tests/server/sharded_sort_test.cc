@@ -9,6 +9,7 @@
 #include <numeric>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "server/plan/planner.h"
@@ -69,29 +70,45 @@ TEST_P(EachWay, IsTheStableSortOfTheWhole) {
         std::iota(order.begin(), order.end(), 0U);
         std::stable_sort(order.begin(), order.end(),
                          [&](uint32_t a, uint32_t b) { return down ? keys[a] > keys[b] : keys[a] < keys[b]; });
-        for (const bool with_values : {false, true}) {
-          v1::SortRequest request;
-          *request.mutable_keys() = Int32s(keys);
-          if (down) request.set_order(v1::SORT_ORDER_DESCENDING);
-          if (!with_values) request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
-          if (with_values) *request.mutable_values() = Int32s(Keys(count));
-          const Answer answer = SortOn(3, request);
-          ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
-          std::vector<int32_t> expected;
-          for (const uint32_t row : order) expected.push_back(keys[row]);
-          EXPECT_TRUE(Elements<int32_t>(answer.response.keys()) == expected);
-          if (!with_values) {
-            EXPECT_TRUE(Elements<uint32_t>(answer.response.indices()) == order);
-            continue;
+        for (const auto& [offset, limit] :
+             {std::pair<int64_t, int64_t>{0, -1}, {count / 3, -1}, {count / 2, count / 3}}) {
+          SCOPED_TRACE(::testing::Message() << count << " keys, offset " << offset << ", limit " << limit);
+          const auto first = order.begin() + offset;
+          const std::vector<uint32_t> rows(first, limit < 0 ? order.end() : first + limit);
+          for (const bool with_values : {false, true}) {
+            v1::SortRequest request;
+            *request.mutable_keys() = Int32s(keys);
+            request.set_offset(offset);
+            if (limit >= 0) request.set_limit(limit);
+            if (down) request.set_order(v1::SORT_ORDER_DESCENDING);
+            if (!with_values) request.set_output(v1::SORT_OUTPUT_KEYS_AND_INDICES);
+            if (with_values) *request.mutable_values() = Int32s(Keys(count));
+            const Answer answer = SortOn(3, request);
+            ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+            std::vector<int32_t> expected;
+            for (const uint32_t row : rows) expected.push_back(keys[row]);
+            EXPECT_TRUE(Elements<int32_t>(answer.response.keys()) == expected);
+            if (!with_values) {
+              EXPECT_TRUE(Elements<uint32_t>(answer.response.indices()) == rows);
+              continue;
+            }
+            const std::vector<int32_t> values = Keys(count);
+            for (size_t i = 0; i < rows.size(); ++i) expected[i] = values[rows[i]];
+            EXPECT_TRUE(Elements<int32_t>(answer.response.values()) == expected);
           }
-          const std::vector<int32_t> values = Keys(count);
-          for (size_t i = 0; i < order.size(); ++i) expected[i] = values[order[i]];
-          EXPECT_TRUE(Elements<int32_t>(answer.response.values()) == expected);
         }
       }
     }
   }
-  EXPECT_GE(Shared("sort"), 36);
+  EXPECT_GE(Shared("sort"), 108);
+}
+
+TEST_F(ShardedSortTest, NoResultsTakeOneDevice) {
+  Start(3);
+  v1::SortRequest request;
+  *request.mutable_keys() = Int32s(Keys(10'000));
+  request.set_offset(10'000);
+  EXPECT_EQ(SortOn(1, request).response.keys().count(), 0);
 }
 
 TEST_P(EachWay, TakesAnyNumberOfDevices) {

@@ -164,6 +164,24 @@ TEST_P(SharedPiecesTest, IndicesAndFirstRowsAreThoseOfTheWholeArray) {
   }
 }
 
+TEST_P(SharedPiecesTest, NoResultsOfALargeArrayTakeNoDeviceMemory) {
+  constexpr int64_t kCount = 500'009;
+  for (const auto& [limit, offset] : {std::pair<int64_t, int64_t>{0, 0}, {0, 5}, {-1, kCount}, {7, kCount + 9}}) {
+    SCOPED_TRACE(::testing::Message() << "limit=" << limit << " offset=" << offset);
+    v1::SortRequest request;
+    *request.mutable_keys() = InRegion(v1::ELEMENT_TYPE_UINT32, kCount, 0);
+    *request.mutable_values() = InRegion(v1::ELEMENT_TYPE_UINT32, kCount, kHalf);
+    *request.mutable_values_destination() = ToRegion(kHalf);
+    if (limit >= 0) request.set_limit(limit);
+    request.set_offset(offset);
+    const v1::SortResponse response = Run(request);
+    EXPECT_EQ(response.keys().count(), 0);
+    EXPECT_EQ(response.values().count(), 0);
+    EXPECT_EQ(response.stats().runs(), 0) << "nothing was sorted";
+    EXPECT_FALSE(response.stats().out_of_core());
+  }
+}
+
 // Results of up to 16 KiB are copied into the response. Others leave from pinned memory.
 TEST_P(SharedPiecesTest, ResultsMayGoIntoTheResponse) {
   constexpr size_t kCount = 100003;

@@ -12,7 +12,7 @@ bool ShardedSortOperation::Takes(const SortOperation::Spec& sort) {
   const bool any_is_sharded = IsSharded(sort.keys) || (sort.values && IsSharded(*sort.values)) ||
                               IsSharded(sort.keys_target) || IsSharded(sort.values_target) ||
                               IsSharded(sort.indices_target);
-  return !sort.segment_offsets && (sort.limit != 0 || any_is_sharded) && CanShare(sort.keys, any_is_sharded) &&
+  return !sort.segment_offsets && (sort.result_count() > 0 || any_is_sharded) && CanShare(sort.keys, any_is_sharded) &&
          (!sort.want_keys || CanShare(sort.keys_target)) && (!sort.want_indices || CanShare(sort.indices_target)) &&
          (!sort.values || (CanShare(*sort.values, any_is_sharded) && CanShare(sort.values_target)));
 }

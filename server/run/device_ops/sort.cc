@@ -13,6 +13,11 @@ namespace {
 // Positions among all keys of a batch have 32 bits.
 constexpr int64_t kMostFusedKeys = 1 << 20;
 
+bool HasNoResults(const SortOperation::Spec& sort) {
+  const bool is_pending = sort.keys.is_pending || (sort.values && sort.values->is_pending);
+  return !is_pending && !sort.segment_offsets && sort.result_count() == 0;
+}
+
 }  // namespace
 
 SortOperation::SortOperation(Spec spec) : spec_(std::move(spec)) {
@@ -20,14 +25,18 @@ SortOperation::SortOperation(Spec spec) : spec_(std::move(spec)) {
   args_.key_type = KeyTypeOf(keys.type);
   args_.order = spec_.order;
   args_.algorithm = spec_.algorithm;
-  args_.count = keys.count;
+  // A large array that gives no results need not fit into the device.
+  const bool is_empty = HasNoResults(spec_);
+  args_.count = is_empty ? 0 : keys.count;
   args_.limit = spec_.limit;
   args_.offset = spec_.offset;
   args_.value_bytes = spec_.values ? spec_.values->element_bytes : 0;
   if (spec_.segment_offsets) args_.segment_count = spec_.segment_offsets->count - 1;
-  AddInput(keys, &args_.keys_in);
-  AddInput(spec_.values, &args_.values_in);
-  AddInput(spec_.segment_offsets, &args_.segment_offsets);
+  if (!is_empty) {
+    AddInput(keys, &args_.keys_in);
+    AddInput(spec_.values, &args_.values_in);
+    AddInput(spec_.segment_offsets, &args_.segment_offsets);
+  }
   const int64_t count = spec_.result_count();
   if (spec_.want_keys)
     AddResult({ResultRole::kKeys, keys.type, keys.element_bytes, count, spec_.keys_target}, &args_.keys_out);
