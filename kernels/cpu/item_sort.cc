@@ -88,6 +88,10 @@ bool Counts(int64_t count, SortAlgorithm algorithm) {
   return sizeof(Item) <= 2 && count >= kLeastCounted<Item> && algorithm != SortAlgorithm::kMergesort;
 }
 
+// VQSort sorts all items in the time of a selection of more than 1/8 of them, unless they have 128 bits.
+template <typename Item>
+constexpr int64_t kLeastPerSelected = sizeof(Item) == 16 ? 1 : 8;
+
 template <typename Item>
 void QuickSort(Item* items, int64_t count) {
   if (count <= kInsertionSortMax) return InsertionSort(items, count);
@@ -234,7 +238,8 @@ Item* SortItems(Item* items, Item* temp, int64_t count, SortAlgorithm algorithm,
 template <typename Item>
 int64_t SelectItems(Item* items, int64_t count, int64_t limit, Parallel& parallel) {
   const int64_t chunks = ChunkCount(count, parallel.threads());
-  if (limit >= count / chunks) return count;
+  const bool sorts_as_fast = limit >= count / chunks / kLeastPerSelected<Item>;
+  if (sorts_as_fast || Counts<Item>(count, SortAlgorithm::kRadix)) return count;
   parallel.ForPieces(chunks, [&](int64_t chunk) {
     Item* begin = items + PieceBegin(count, chunk, chunks);
     Item* end = items + PieceBegin(count, chunk + 1, chunks);

@@ -55,7 +55,7 @@ void SortItemSegments(Item* items, Item* temp, const int64_t* offsets, int64_t s
                       SortAlgorithm algorithm, Parallel& parallel);
 
 /// Moves the `limit` least of items[0, count), and perhaps others, to the front, unordered. Returns the number of items
-/// moved: at least min(limit, count).
+/// moved: at least min(limit, count), and `count` where SortItems would sort all as fast.
 template <typename Item>
 int64_t SelectItems(Item* items, int64_t count, int64_t limit, Parallel& parallel);
 
@@ -66,7 +66,8 @@ struct ItemBand {
 };
 
 /// Moves items of which some are results [first, end) in sorted order to the front, unordered: all of items[0, count)
-/// if a sample does not bound the results well. 0 <= first < end <= count.
+/// if a sample does not bound the results well. 0 <= first < end <= count. Allocates the sample, at most
+/// 2^20 items (16 MiB), beside the workspace.
 template <typename Item>
 ItemBand SelectBand(Item* items, int64_t count, int64_t first, int64_t end, Parallel& parallel);
 

@@ -83,9 +83,7 @@ Item* SortAsAsked(const SortArgs& args, Buffers<Item> buffers, Parallel& paralle
   if (algorithm == SortAlgorithm::kRadix && args.ResultCount() < args.count) {
     const int64_t end = ResultsEnd(args.count, args.offset, args.limit);
     sorted = SelectBand(buffers.items, args.count, args.offset, end, parallel);
-    if (args.offset == 0 && sorted.count == args.count) {
-      sorted.count = SelectItems(buffers.items, args.count, end, parallel);
-    }
+    if (sorted.count == args.count) sorted.count = SelectItems(buffers.items, args.count, end, parallel);
   }
   return SortItems(buffers.items, buffers.temp, sorted.count, algorithm, parallel) + (args.offset - sorted.below);
 }
