@@ -6,8 +6,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# A precompiled header makes ccache miss without these two settings.
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+# A precompiled header makes ccache miss without these sloppinesses. CCACHE_DEPEND: to make such a header anew, ccache
+# would run the preprocessor, which takes the old one in its place, so that two different headers had one key.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
 folder=${1:?usage: scripts/build.sh FOLDER [CMAKE_OPTION...] [-- TARGET...]}
 shift
 options=()
