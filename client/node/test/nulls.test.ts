@@ -19,7 +19,7 @@ test("a validity has a bit for each row, the least significant first", () => {
 
 test("a column with nulls is one array and one result more", () => {
   const columns = [Nullable.from(Int8Array.from(VALID, Number), VALID), Nullable.from(["a", "b"], [true, false])];
-  const found = outgoing(columns, { nulls: ["first", "last"], nans: "asNulls" }, [], firstRows(5, undefined));
+  const found = outgoing(columns, { nulls: ["first", "last"], nans: "asNulls" }, [], firstRows(5, 0, undefined));
   const fields = found.map(({ group }) => group.leaves.map(({ field, number }) => [field, number]));
   assert.deepEqual(fields, [
     [["key_columns[0].data", 1], ["key_columns[0].validity", 6]],
