@@ -65,8 +65,8 @@ struct ItemBand {
   int64_t count = 0;
 };
 
-/// Moves items of which some are results [first, end) in sorted order to the front, unordered: all of items[0, count)
-/// if a sample does not bound the results well. 0 <= first < end <= count. Allocates the sample, at most
+/// Moves to the front, unordered, items among which are those at [first, end) of the sorted order: all of
+/// items[0, count) if a sample does not bound them well. 0 <= first < end <= count. Allocates the sample, at most
 /// 2^20 items (16 MiB), beside the workspace.
 template <typename Item>
 ItemBand SelectBand(Item* items, int64_t count, int64_t first, int64_t end, Parallel& parallel);

@@ -21,7 +21,7 @@ Strategy ChooseStrategy(const Workload& work, const PlannerOptions& options) {
 
 namespace {
 
-// Without links each device needs the least bytes times this, at least. Two H200s of which neither used its link then
+// Without links, each device needs at least this many times the least bytes. Two H200s that did not use their link then
 // sorted keys, pairs and tables 1.10 to 1.21 times as fast as one, and with half the bytes 0.90 to 0.98 times
 // (bench/NOTES.md, "One array on several GPUs"). More than four devices have not been measured.
 constexpr int64_t kCostThroughHost = 2;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -109,42 +110,15 @@ TEST_P(CudaSortMiddle, NamedAlgorithmsSortAll) {
   }
 }
 
-// The samples lie beside the results, so that the band holds none of them.
-TEST(CudaSortMiddleKeys, NoticesASampleThatMisleads) {
-  CORANK_SKIP_WITHOUT_GPU();
+// Random keys with others in the places of the samples. Expects right results, and that a band does not give them.
+void ExpectNoBand(int64_t limit, uint64_t seed, const std::function<uint32_t(int64_t part)>& sampled) {
   SortArgs args;
   args.count = kCount;
   args.offset = kCount / 2;
-  args.limit = 100;
+  args.limit = limit;
   const RankBand band = cuda::PlanMiddle(args).band;
   ASSERT_GT(band.samples, 0);
-  for (const bool is_below : {true, false}) {
-    Random random(64);
-    Bytes keys(static_cast<size_t>(kCount) * sizeof(uint32_t));
-    const auto set = [&](int64_t i, uint32_t key) {
-      std::memcpy(keys.data() + i * static_cast<int64_t>(sizeof(key)), &key, sizeof(key));
-    };
-    for (int64_t i = 0; i < kCount; ++i) set(i, 0x40000000 | static_cast<uint32_t>(random.Next() >> 34));
-    for (int64_t part = 0; part < band.samples; ++part) {
-      uint32_t unused;
-      set(SampledPlace(part, band.samples, kCount, &unused), is_below ? 1 : 0x80000001);
-    }
-    SortAlgorithm taken = SortAlgorithm::kAuto;
-    ExpectMiddle(SortInput(KeyType::kUint32, Order::kAscending, keys), args.offset, args.limit, &taken);
-    EXPECT_EQ(taken, SortAlgorithm::kRadix);
-  }
-}
-
-// The samples lie around all other keys, so that the band has more than its memory, and blocks more than they note.
-TEST(CudaSortMiddleKeys, NoticesABandThatIsTooFull) {
-  CORANK_SKIP_WITHOUT_GPU();
-  SortArgs args;
-  args.count = kCount;
-  args.offset = kCount / 2;
-  args.limit = 1;
-  const RankBand band = cuda::PlanMiddle(args).band;
-  ASSERT_GT(band.samples, 0);
-  Random random(65);
+  Random random(seed);
   Bytes keys(static_cast<size_t>(kCount) * sizeof(uint32_t));
   const auto set = [&](int64_t i, uint32_t key) {
     std::memcpy(keys.data() + i * static_cast<int64_t>(sizeof(key)), &key, sizeof(key));
@@ -152,11 +126,25 @@ TEST(CudaSortMiddleKeys, NoticesABandThatIsTooFull) {
   for (int64_t i = 0; i < kCount; ++i) set(i, 0x40000000 | static_cast<uint32_t>(random.Next() >> 34));
   for (int64_t part = 0; part < band.samples; ++part) {
     uint32_t unused;
-    set(SampledPlace(part, band.samples, kCount, &unused), part % 2 == 0 ? 0 : 0xFFFFFFFF);
+    set(SampledPlace(part, band.samples, kCount, &unused), sampled(part));
   }
   SortAlgorithm taken = SortAlgorithm::kAuto;
   ExpectMiddle(SortInput(KeyType::kUint32, Order::kAscending, keys), args.offset, args.limit, &taken);
   EXPECT_EQ(taken, SortAlgorithm::kRadix);
+}
+
+// The samples lie beside the results, so that the band holds none of them.
+TEST(CudaSortMiddleKeys, NoticesASampleThatMisleads) {
+  CORANK_SKIP_WITHOUT_GPU();
+  for (const uint32_t beside : {1U, 0x80000001U}) {
+    ExpectNoBand(100, 64, [beside](int64_t) { return beside; });
+  }
+}
+
+// The samples lie around all other keys, so that the band has more than its memory, and blocks more than they note.
+TEST(CudaSortMiddleKeys, NoticesABandThatIsTooFull) {
+  CORANK_SKIP_WITHOUT_GPU();
+  ExpectNoBand(1, 65, [](int64_t part) { return part % 2 == 0 ? 0U : 0xFFFFFFFFU; });
 }
 
 }  // namespace
