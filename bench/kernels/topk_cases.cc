@@ -163,7 +163,7 @@ absl::StatusOr<Contest> PrepareSegmentedTopK(const Row& identity, int64_t segmen
   return contest;
 }
 
-/// Finds the median. The reference sorts all keys; those of floats are positive, so that their bits sort as unsigned.
+/// Finds the median. The reference sorts all keys as unsigned integers, which order positive floats alike.
 absl::StatusOr<Contest> PrepareNth(const Row& identity, KeyType type, const Ceilings* ceilings, Gpu* gpu) {
   constexpr int64_t kKeyBytes = sizeof(uint32_t);
   const auto data = std::make_shared<TopKData>();

@@ -26,7 +26,7 @@ struct Topology {
 
   /// Whether each of `devices` reaches the memory of the others.
   bool AreLinked(uint64_t devices) const;
-  /// `devices` without those that share a bus to the host with an earlier one of them.
+  /// `devices`, but of those that share a bus to the host only the first.
   uint64_t OnOwnBuses(uint64_t devices) const;
   /// Up to `most` of `devices` to take together; if `are_linked`, all reach each other's memory. The largest set that
   /// can be had by adding the best device to one of them, again and again. Of several as large, the one with the best

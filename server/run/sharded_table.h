@@ -2,8 +2,8 @@
 //
 // Algorithm: each device takes an equal part of the rows over its own bus and sorts it. Cuts by rank (table_cuts.h)
 //            divide the result into a part for each device, and these into tiles. Each device sends the others the
-//            pieces of their tiles. SortColumns merges those of a tile, while another tile's are on their way and a
-//            third one's rows leave.
+//            pieces of their tiles. SortColumns merges the pieces of one tile, while the pieces of the next one
+//            arrive and the rows of the one before leave.
 // Bitmaps: copies take whole bytes of 8 rows, so parts and tiles begin at a multiple of 8 rows. Pieces need not; they
 //          bring up to 7 rows more at either end. The rows before the pieces are the first ones of the merge, and as
 //          the tile begins at a multiple of 8 rows, they are a multiple of 8 rows together.

@@ -111,6 +111,17 @@ class SharedSegments : public SharingDevicesTest {
     }
   }
 
+  SortOperation::Spec FiftySegments() {
+    places_.reserve(8);
+    const std::vector<int64_t> offsets = Offsets(50, 3001, false, 10);
+    SortOperation::Spec spec;
+    spec.keys = ArrayOf(MakeKeys(kType, Distribution::kSixteenDistinct, 3001, 3), v1::ELEMENT_TYPE_INT32, 4, {});
+    Bytes bytes(offsets.size() * sizeof(int64_t));
+    std::memcpy(bytes.data(), offsets.data(), bytes.size());
+    spec.segment_offsets = ArrayOf(bytes, v1::ELEMENT_TYPE_INT64, 8, {});
+    return spec;
+  }
+
   std::vector<Bytes> places_;
   std::vector<std::vector<std::unique_ptr<EngineMemory>>> memory_;
 };
@@ -163,14 +174,7 @@ TEST_F(SharedSegments, ReturnTheFirstRowsOfEach) {
 
 TEST_F(SharedSegments, LeaveNothingInProgressWhateverFails) {
   if (IsSkipped()) return;
-  places_.reserve(8);
-  const std::vector<int64_t> offsets = Offsets(50, 3001, false, 10);
-  SortOperation::Spec spec;
-  spec.keys = ArrayOf(MakeKeys(kType, Distribution::kSixteenDistinct, 3001, 3), v1::ELEMENT_TYPE_INT32, 4, {});
-  Bytes bytes(offsets.size() * sizeof(int64_t));
-  std::memcpy(bytes.data(), offsets.data(), bytes.size());
-  spec.segment_offsets = ArrayOf(bytes, v1::ELEMENT_TYPE_INT64, 8, {});
-  ShardedSegmentSort sorting(spec, Mask(3));
+  ShardedSegmentSort sorting(FiftySegments(), Mask(3));
   for (int64_t call = 1;; ++call) {
     CountedLane lane(engines_);
     lane.calls().left = call - 1;
@@ -186,14 +190,7 @@ TEST_F(SharedSegments, LeaveNothingInProgressWhateverFails) {
 
 TEST_F(SharedSegments, AreLeftUnsortedOnceADeviceHasFailed) {
   if (IsSkipped()) return;
-  places_.reserve(8);
-  const std::vector<int64_t> offsets = Offsets(50, 3001, false, 10);
-  SortOperation::Spec spec;
-  spec.keys = ArrayOf(MakeKeys(kType, Distribution::kSixteenDistinct, 3001, 3), v1::ELEMENT_TYPE_INT32, 4, {});
-  Bytes bytes(offsets.size() * sizeof(int64_t));
-  std::memcpy(bytes.data(), offsets.data(), bytes.size());
-  spec.segment_offsets = ArrayOf(bytes, v1::ELEMENT_TYPE_INT64, 8, {});
-  ShardedSegmentSort sorting(spec, Mask(2));
+  ShardedSegmentSort sorting(FiftySegments(), Mask(2));
   ExpectEndOnceADeviceHasFailed(sorting);
 }
 

@@ -142,7 +142,7 @@ cudaError_t CarveCutSort(const SortArgs& args, int64_t look_count, Workspace wor
   return cudaSuccess;
 }
 
-/// Writes the results from among those of cut.whole.
+/// Copies the results of `args` out of the longer results of `whole`.
 cudaError_t CutResults(const SortArgs& args, const SortArgs& whole, cudaStream_t stream) {
   const int64_t results = args.ResultCount();
   const int index_bytes = IndexBytes(args.count - 1);

@@ -75,7 +75,7 @@ class MoveOperation final : public IntervalOperation {
 
 /// MoveIntervals and ScatterIntervals on several devices at a time. Each device takes an equal part of the source,
 /// makes an equal part of the destination, and returns it over its own bus. A thread for each device reads all
-/// intervals, some at a time, and cuts those of its part where parts meet (kernels/engine/part_moves.h). One device
+/// intervals, some at a time, and cuts its part's intervals where parts meet (kernels/engine/part_moves.h). One device
 /// checks before that no destinations overlap.
 class ShardedMove final : public Operation {
  public:
